@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Starting the command and standing by until it ends.
+ *
+ * The process that execs makes the task settings of the plan in their order, reads each back, and
+ * gives the results to the parent (fork) or leaves them in the plan (exec in place). A setting
+ * under POLICY_REQUIRE that is not granted ends it before exec.
+ */
+#ifndef CHISOL_LAUNCH_H
+#define CHISOL_LAUNCH_H
+
+#include "../isolcore/journal.h"
+
+#include <time.h>
+
+#define EXIT_CHISOL         125 /* chisol failed before the command ran; nothing stays changed */
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND      127
+
+struct launch_result {
+	bool started;    /* exec succeeded */
+	int exit_status; /* not started: EXIT_CHISOL, EXIT_NOT_EXECUTABLE or EXIT_NOT_FOUND */
+	int wait_status; /* started: as from waitpid(2) */
+	struct timespec began, ended; /* CLOCK_REALTIME */
+	long long elapsed_ns;         /* CLOCK_MONOTONIC */
+};
+
+/* Configures the calling process and execs. Returns only on failure: -errno with a sentence, and
+ * *exit_status set as above. */
+int launch_in_place(const struct system *sys, const struct request *req, struct plan *plan,
+                    int *exit_status, struct error *err);
+
+/*
+ * Called on a housekeeping CPU while the command runs: at its start, about once a second
+ * (less often when one call takes long: at most 1 % of a CPU), and when the command has ended but
+ * is not yet reaped, with pid still readable in /proc.
+ */
+enum launch_event {
+	LAUNCH_STARTED,
+	LAUNCH_TICK,
+	LAUNCH_ENDED
+};
+typedef void launch_watch_fn(void *ctx, enum launch_event event, pid_t pid);
+
+/*
+ * Forks, configures, execs, forwards signals, follows job control, waits. Returns 0 when the
+ * command ran (result says how it ended), -errno with a sentence when it was never started.
+ */
+int launch_and_wait(const struct system *sys, const struct request *req, struct plan *plan,
+                    struct journal *journal, launch_watch_fn *watch, void *ctx,
+                    struct launch_result *result, struct error *err);
+
+/* Ends the calling process as the command ended: the same status, or the same signal. */
+void launch_end_like(const struct launch_result *result) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is asked for, after defaults, profiles, --set and command line options: the only thing that
+ * the front end makes and the only thing that facilities read.
+ *
+ * One struct per profile section; profile_keys.c has one row per key, which gives its type, range,
+ * default and the place here. A section's policy is POLICY_OFF until one of its keys is given.
+ */
+#ifndef ISOLCORE_REQUEST_H
+#define ISOLCORE_REQUEST_H
+
+#include "machine.h"
+
+enum policy {
+	POLICY_OFF,     /* not asked for: nothing is changed */
+	POLICY_TRY,     /* asked for; not granted is reported */
+	POLICY_REQUIRE, /* asked for; not granted ends the launch with status 125, everything undone
+	                 */
+};
+
+enum answer {
+	ANSWER_AUTO,
+	ANSWER_NO,
+	ANSWER_YES
+};
+
+enum partition {
+	PARTITION_AUTO,   /* isolated, or none where the CPUs are isolated since boot */
+	PARTITION_MEMBER, /* a plain group: the CPUs are not taken from anybody */
+	PARTITION_ROOT,   /* own scheduling domain with load balancing among the workload's CPUs */
+	PARTITION_ISOLATED, /* no load balancing */
+};
+
+/* How much less than a quiesce by the kernel still counts as granted. */
+enum accept {
+	ACCEPT_AUTO, /* ACCEPT_KERNEL if a profile or --set says policy = require, else STAND_IN */
+	ACCEPT_KERNEL,
+	ACCEPT_PLACEMENT,
+	ACCEPT_STAND_IN,
+};
+
+enum isolation_abi {
+	ISOLATION_ABI_AUTO,
+	ISOLATION_ABI_V4,
+	ISOLATION_ABI_V6
+};
+
+#define QUIESCE_VMSTAT_SYNC (1u << 0)
+#define INHERIT_CONF        (1u << 0)
+#define INHERIT_ACTIVE      (1u << 1)
+
+struct request {
+	char **argv; /* the command; NULL-terminated, borrowed from main's argv */
+
+	struct {
+		enum policy policy; /* for sections that do not say their own */
+		char *description;
+		char *names; /* the profiles that were read, comma-separated; NULL: none */
+	} profile;
+	struct {
+		enum policy policy;
+		char *workload_text;     /* as given; NULL: the default */
+		char *housekeeping_text; /* as given; NULL: all that is left */
+		/* filled by request_resolve(): */
+		struct cpumask workload; /* the CPUs of the command's hot threads, not empty */
+		struct cpumask
+			housekeeping; /* online, neither workload nor isolated; may be empty */
+		bool asked;           /* workload CPUs were named, by -c or a profile */
+	} cpus;
+	struct {
+		enum policy policy;
+		enum partition partition;
+		enum answer helpers; /* hot and help groups */
+		enum answer evict;   /* cgroup v1: move other tasks off the workload's CPUs */
+		char *parent;        /* group to make the run's group in; NULL: found out */
+		char *mems_text;     /* NUMA nodes; NULL: those of the parent */
+	} cgroup;
+	struct {
+		enum policy policy;
+		enum answer default_affinity;
+		enum answer threads;
+		enum answer irqbalance;
+		char *keep; /* IRQ numbers and device names to leave alone, comma-separated */
+	} irq;
+	struct {
+		enum policy policy;
+		unsigned int quiesce; /* QUIESCE_ bits */
+		unsigned int inherit; /* INHERIT_ bits */
+		bool activate;
+		bool oneshot;
+		enum accept accept;
+		enum isolation_abi abi;
+		unsigned int prctl_base; /* number of PR_ISOL_FEAT_GET; 63 as posted */
+	} task_isolation;
+	struct {
+		enum policy policy;
+		unsigned int stat_interval; /* seconds; 0: leave it */
+		bool flush;                 /* one vm.stat_refresh before the command starts */
+	} vmstat;
+	struct {
+		enum policy policy;
+		char *user;      /* USER[:GROUP] or @caller */
+		char *keep_caps; /* capability names, comma-separated */
+		bool no_new_privs;
+	} user;
+};
+
+/* Policies are ordered: the stronger one wins where two askings meet. */
+static inline bool policy_asked(enum policy p)
+{
+	return p != POLICY_OFF;
+}
+
+void request_init(struct request *req);
+void request_free(struct request *req);
+#define _cleanup_request_ _cleanup_(request_free)
+
+/*
+ * Settles what depends on the machine: turns the CPU texts into masks and checks them. Refuses
+ * (-EINVAL, sentence with the offending piece) CPUs that do not exist or are offline, and, when
+ * anything of the machine is to be changed, a workload that leaves no housekeeping CPU.
+ * taken: CPUs of other live runs (may be NULL), never housekeeping for this one.
+ */
+int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
+                    struct error *err);
+
+#endif

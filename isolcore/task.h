@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A task setting belongs to the command's process and needs no undo: it ends with the process. The
+ * child makes them between fork and exec (or chisol itself, when it execs in place), in the order
+ * of their stages, and reads each back.
+ *
+ * apply() runs single-threaded in the process that will exec. It may allocate.
+ */
+#ifndef ISOLCORE_TASK_H
+#define ISOLCORE_TASK_H
+
+#include "knob.h"
+
+/*
+ * The order matters: a cgroup is joined before the mask is set, because joining changes the mask
+ * and because since Linux 6.2 an inherited mask survives the join; task isolation comes after
+ * everything that makes system calls costly; privileges are dropped last, as all the others may
+ * need them.
+ */
+enum task_stage {
+	TASK_STAGE_CGROUP,
+	TASK_STAGE_AFFINITY_RESET,
+	TASK_STAGE_AFFINITY,
+	TASK_STAGE_SCHEDULER,
+	TASK_STAGE_MEMORY,
+	TASK_STAGE_LIMITS,
+	TASK_STAGE_PRIVILEGES,
+	TASK_STAGE_ISOLATION,
+};
+
+struct task_setting;
+
+struct task_op {
+	enum task_stage stage;
+	/*
+	 * Makes the setting in the calling process and reads it back into t->granted; sets state,
+	 * reason and detail (knob_state values). Returns 0 if granted, otherwise -errno with a
+	 * sentence; the caller goes on when the policy is POLICY_TRY.
+	 */
+	int (*apply)(const struct system *sys, struct task_setting *t, struct error *err);
+	/* Optional: reads the setting of another process, which may be a zombie. -errno: cannot. */
+	int (*observe)(const struct system *sys, const struct task_setting *t, pid_t pid,
+	               char **value);
+	void (*free_data)(void *data); /* optional */
+};
+
+struct task_setting {
+	const struct task_op *op;
+	const struct facility *facility;
+	char *name; /* "cpus.affinity" */
+	char *wanted;
+	const char *why;
+	enum policy policy;
+	void *data; /* the facility's own */
+
+	enum knob_state state;
+	const char *reason;
+	char *detail;
+	char *granted;
+	enum knob_observed observed_state;
+	char *observed;
+};
+
+void task_judge(struct task_setting *t, enum knob_state state, const char *reason, const char *fmt,
+                ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,29 @@
+# Shared by the bats files: load with `load helpers`.
+
+REPO=$(cd "${BATS_TEST_DIRNAME:-$(dirname "${BASH_SOURCE[0]}")/..}" && while [ ! -e Makefile ] && [ "$PWD" != / ]; do cd ..; done; pwd)
+CHISOL=${CHISOL:-$REPO/build/chisol}
+
+# Tests that change the machine run one at a time, whoever starts them.
+lock_machine() { # in setup_file
+	exec 9>/run/lock/chisol-tests.lock
+	flock 9
+}
+
+# Everything of the machine that chisol may touch, one "path: value" a line.
+machine_snapshot() {
+	local f
+	for f in /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /proc/irq/*/smp_affinity_list; do
+		printf '%s: %s\n' "$f" "$(cat "$f" 2>/dev/null)"
+	done
+	find /proc/sys -type f -readable ! -path '*/random/*' ! -name stat_refresh ! -name 'pid_max' \
+		! -path '*/fs/*-nr' ! -path '*/fs/*-state' ! -path '*/fs/quota/*' ! -name ns_last_pid ! -name compact_memory \
+		! -name drop_caches ! -name pty ! -path '*/kernel/pty/*' ! -name 'flush' ! -name loadavg -exec grep -H '' {} + 2>/dev/null
+	local c
+	for c in /sys/fs/cgroup/cpuset /sys/fs/cgroup/unified /sys/fs/cgroup; do
+		find "$c" -type d 2>/dev/null
+		find "$c" -name 'cpuset.*' -type f ! -name '*memory_pressure' -exec grep -H '' {} + 2>/dev/null
+		find "$c" -name 'cgroup.subtree_control' -exec grep -H '' {} + 2>/dev/null
+	done
+	ls /run/chisol 2>/dev/null | grep -v '^lock$'
+	true
+}
