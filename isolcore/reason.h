@@ -25,6 +25,7 @@
 	X(IO_ERROR, "io-error", "any other error of the system call")                              \
 	X(MANAGED_IRQ, "managed-irq", "the kernel places this interrupt; user space cannot")       \
 	X(PER_CPU_IRQ, "per-cpu-irq", "this interrupt belongs to one CPU")                         \
+	X(BOUND_THREAD, "bound-thread", "a kernel thread that nobody can move")                    \
 	X(NO_VECTOR, "no-vector", "the remaining CPUs have no free interrupt vector")              \
 	X(IRQ_GONE, "irq-gone", "the interrupt was freed in the meantime")                         \
 	X(NEW_IRQ, "new-irq", "an interrupt that appeared during the run")                         \
