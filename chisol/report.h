@@ -23,12 +23,22 @@ struct run_report {
 	const struct interrupt_table *interrupts; /* what hit the workload's CPUs during the run */
 	const char *run_id;
 	const char *failure; /* chisol's own failure, one sentence; NULL: none */
+	bool verbose;        /* text: name every setting, fold nothing */
 	size_t n_drifted;
 	struct namelist warnings; /* sentences, in the order in which they came up */
 };
 
-/* A sink is opened before the run, so that an unwritable FILE ends chisol with 125 and not after
- * an hour of measuring. Without FILE it is standard error. */
+/*
+ * A sink is opened before the run, so that an unwritable FILE ends chisol with 125 and not after
+ * an hour of measuring. Without FILE it is standard error; FILE "-" is standard output, which
+ * otherwise belongs to the command; /dev/stdout, /dev/stderr and /dev/fd/N are duplicated, not
+ * opened again, so that they keep their place in the file.
+ *
+ * A regular file keeps its old content until report_write() replaces it. It is locked (flock), so
+ * that no two reports overwrite each other. In a directory that others than its owner or root can
+ * write to, symbolic links and files of other users are refused: fs.protected_symlinks and
+ * fs.protected_regular, whether or not they are on.
+ */
 struct report_sink {
 	enum report_format format;
 	char *path; /* NULL: standard error */
@@ -50,7 +60,12 @@ enum dry_run_format {
 };
 int dry_run_print(enum dry_run_format format, const struct system *sys, const struct request *req,
                   const struct plan *plan, FILE *out, struct error *err);
-/* One line per finding with its remedy, or JSON. Returns 0: as asked, 1: not as asked. */
+/*
+ * One line per finding with its remedy, or JSON. What only a run makes (its cgroup, the settings of
+ * its process) is no finding. What nobody can change at run time is told as exposed, and does not
+ * change the answer. Returns 0: as asked, 1: not as asked, EXIT_CHISOL with a sentence in err: no
+ * difference found, but not everything could be read, or out could not be written.
+ */
 int check_print(enum report_format format, const struct system *sys, const struct request *req,
                 const struct plan *plan, FILE *out, struct error *err);
 

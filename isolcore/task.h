@@ -42,6 +42,9 @@ struct task_op {
 	int (*observe)(const struct system *sys, const struct task_setting *t, pid_t pid,
 	               char **value);
 	void (*free_data)(void *data); /* optional */
+	/* Optional: prints sh lines that make the setting for the shell itself ($$), which then
+	 * execs the command; for --dry-run=sh. NULL: sh cannot, and a comment says so. */
+	void (*shell)(FILE *out, const struct task_setting *t);
 };
 
 struct task_setting {
