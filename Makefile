@@ -1,67 +1,190 @@
-# chisol: `make help` lists what there is.
-# Everything that is built goes to build/.
+# chisol: `make help` lists what there is. Everything that is built goes to build/.
 
 VERSION := 0.1.0
-PREFIX  ?= /usr/local
-prefix  ?= $(PREFIX)
 BUILD   ?= build
 
-CC       ?= gcc
-CLANG    ?= clang
-PKGS     := libcap-ng libcgroup inih jansson
+prefix     ?= /usr/local
+bindir     ?= $(prefix)/bin
+datadir    ?= $(prefix)/share
+mandir     ?= $(datadir)/man
+docdir     ?= $(datadir)/doc/chisol
+sysconfdir ?= /etc
+confdir     = $(datadir)/chisol/conf
+compdir     = $(datadir)/bash-completion/completions
+pkgconfdir  = $(datadir)/pkgconfig
+
+# STATIC_LIBS=1 links the four libraries, not libc, into chisol: about 0.13 ms less at each start.
+STATIC_LIBS ?=
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG        ?= clang-14
+CLANG_FORMAT ?= clang-format-14
+CLANG_TIDY   ?= clang-tidy-14
+PKGS         := libcap-ng libcgroup inih jansson
+
+# CFLAGS and LDFLAGS belong to whoever builds; what the code needs is in BASE_*.
+CFLAGS   ?= -O2 -g -D_FORTIFY_SOURCE=2
+LDFLAGS  ?=
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes
-CFLAGS   ?= -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
-ALL_CFLAGS   = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP \
-	       -DCHISOL_VERSION='"$(VERSION)"' -DCHISOL_CONF_DIR='"$(prefix)/share/chisol/conf"' \
-	       $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
-LDLIBS   = $(shell pkg-config --libs $(PKGS))
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
+HARDEN   := -fPIE -fstack-protector-strong -fstack-clash-protection
+
+PKG_CFLAGS  = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS) 2>/dev/null))$(PKG_CFLAGS)
+PKG_LIBS    = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS) 2>/dev/null))$(PKG_LIBS)
+CHISOL_LIBS = $(if $(STATIC_LIBS),-Wl$(comma)-Bstatic $(PKG_LIBS) -Wl$(comma)-Bdynamic,$(PKG_LIBS))
+comma      := ,
+
+BASE_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -DCHISOL_VERSION='"$(VERSION)"' \
+	       -DCHISOL_CONF_DIR='"$(confdir)"' -DCHISOL_SYSCONF_DIR='"$(sysconfdir)/chisol"' \
+	       $(PKG_CFLAGS)
+BASE_LDFLAGS = -pie -Wl,-z,relro,-z,now
+SAN_CFLAGS   = $(BASE_CFLAGS) -O1 -g -fno-omit-frame-pointer $(SANITIZE)
+SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 CORE_SRC   := $(wildcard isolcore/*.c)
 CHISOL_SRC := $(wildcard chisol/*.c)
+LIB_SRC    := $(CORE_SRC) $(filter-out chisol/main.c,$(CHISOL_SRC))
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
+TOOL_SRC   := $(wildcard tests/tools/*.c) # one program each, for tests and benches
+ALL_SRC    := $(CORE_SRC) $(CHISOL_SRC) $(wildcard tests/*/*.c)
+ALL_HDR    := $(wildcard isolcore/*.h chisol/*.h tests/*/*.h)
+MAN        := $(wildcard man/*.[1-8])
+SCRIPTS    := $(wildcard scripts/* tests/run tests/bench/run .ci/run completions/chisol)
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
 CHISOL_OBJ := $(CHISOL_SRC:%.c=$(BUILD)/obj/%.o)
-SAN_OBJ    := $(CORE_SRC:%.c=$(BUILD)/san/%.o) \
-	      $(patsubst %.c,$(BUILD)/san/%.o,$(filter-out chisol/main.c,$(CHISOL_SRC)))
+SAN_OBJ    := $(LIB_SRC:%.c=$(BUILD)/san/%.o)
+FUZZ_OBJ   := $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)
 UNIT_BIN   := $(UNIT_SRC:%.c=$(BUILD)/san/%)
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%)
+TOOL_BIN   := $(TOOL_SRC:%.c=$(BUILD)/%)
 
-all: $(BUILD)/chisol
+all: $(BUILD)/chisol ## build chisol (the default)
 
 $(BUILD)/libisolcore.a: $(CORE_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/chisol: $(CHISOL_OBJ) $(BUILD)/libisolcore.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CHISOL_LIBS)
 
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(CC) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/san/%.o: %.c
+$(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -D_FORTIFY_SOURCE=2,$(ALL_CFLAGS)) $(SANITIZE) -c -o $@ $<
+	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(PKG_LIBS)
 
-$(BUILD)/san/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(SAN_OBJ)
-	$(CC) $(SANITIZE) -o $@ $^ $(LDLIBS) -lcmocka
-
-$(BUILD)/fuzz/tests/fuzz/%: tests/fuzz/%.c $(CORE_SRC)
+# The unit tests and fuzz targets, and the code under them, run under ASan and UBSan.
+$(BUILD)/san/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CLANG) $(filter-out -MMD -MP -D_FORTIFY_SOURCE=2,$(ALL_CFLAGS)) -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $^ $(LDLIBS)
+	$(CC) $(SAN_CFLAGS) -MMD -MP -c -o $@ $<
 
-unit: $(UNIT_BIN)
+$(BUILD)/fuzz/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CLANG) $(SAN_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+$(BUILD)/san/lib.a: $(SAN_OBJ)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/fuzz/lib.a: $(FUZZ_OBJ)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/san/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(BUILD)/san/lib.a
+	$(CC) $(SANITIZE) -o $@ $^ $(PKG_LIBS) -lcmocka
+
+$(BUILD)/fuzz/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(BUILD)/fuzz/lib.a
+	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
+
+# Everything is built again when a compiler, a flag or a directory has changed.
+$(BUILD)/flags: export NOW = $(CC) $(CLANG) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(CHISOL_LIBS)
+$(BUILD)/flags: FORCE
+	@pkg-config --exists --print-errors $(PKGS) || \
+		{ echo "chisol needs these libraries: run 'make deps' as root" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@echo "$$NOW" | cmp -s - $@ || echo "$$NOW" > $@
+
+-include $(ALL_SRC:%.c=$(BUILD)/obj/%.d) $(ALL_SRC:%.c=$(BUILD)/san/%.d) $(ALL_SRC:%.c=$(BUILD)/fuzz/%.d)
+-include $(TOOL_BIN:=.d)
+
+unit: $(UNIT_BIN) ## run the unit tests only
 	@set -e; for t in $(UNIT_BIN); do $$t; done
 
-fuzz: $(FUZZ_BIN)
+fuzz: $(FUZZ_BIN) ## build the fuzz targets (build/fuzz/tests/fuzz/)
 
-clean:
+programs: all $(UNIT_BIN) $(FUZZ_BIN) $(TOOL_BIN)
+
+deps: ## install what is missing to build and test (Debian, as root)
+	@scripts/deps build check lint demo
+
+demo: ## a real run: oslat on an isolated CPU, the report, the machine unchanged
+	@scripts/deps build demo
+	@$(MAKE) --no-print-directory -s all
+	@scripts/demo
+
+check: deps ## install what is missing and run every test that this machine can run
+	@$(MAKE) --no-print-directory -s programs
+	@tests/run
+
+bench: ## measure start-up, apply and restore, and large machines against their aims
+	@scripts/deps build demo bench
+	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)
+	@tests/bench/run
+
+lint: lint-format lint-tidy lint-cppcheck lint-man lint-shell ## clang-format, clang-tidy, cppcheck, mandoc, shellcheck
+
+lint-format:
+	@$(CLANG_FORMAT) --dry-run -Werror $(ALL_SRC) $(ALL_HDR)
+
+lint-tidy:
+	@printf '%s\n' $(ALL_SRC) | xargs -P 2 -n 4 sh -c \
+		'$(CLANG_TIDY) --quiet "$$@" -- $(subst ",\",$(BASE_CFLAGS)) 2>/dev/null' tidy
+
+lint-cppcheck:
+	@mkdir -p $(BUILD)/cppcheck
+	@cppcheck --quiet --error-exitcode=1 --std=c11 --language=c --library=gnu --library=posix \
+		--enable=warning,performance,portability --inline-suppr \
+		--suppress=missingIncludeSystem --cppcheck-build-dir=$(BUILD)/cppcheck -j 2 \
+		-D_GNU_SOURCE $(CORE_SRC) $(CHISOL_SRC) $(TOOL_SRC)
+
+lint-man:
+	@$(if $(MAN),mandoc -T lint -W warning $(MAN),true)
+
+lint-shell:
+	@shellcheck -x $(SCRIPTS)
+
+install: all ## install under DESTDIR and prefix (also bindir, mandir, sysconfdir)
+	install -d $(DESTDIR)$(sysconfdir)/chisol
+	install -D -m 755 $(BUILD)/chisol $(DESTDIR)$(bindir)/chisol
+	install -D -m 644 -t $(DESTDIR)$(confdir) $(wildcard conf/*.conf)
+	$(foreach m,$(MAN),install -D -m 644 -t $(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m))) $(m) &&) true
+	install -D -m 644 -t $(DESTDIR)$(compdir) completions/chisol
+	install -D -m 644 -t $(DESTDIR)$(docdir) $(DOCS)
+	install -d $(DESTDIR)$(pkgconfdir)
+	printf '%s\n' 'Name: chisol' 'Description: Launcher for isolated CPUs' 'Version: $(VERSION)' \
+		'profiledir=$(confdir)' 'sysprofiledir=$(sysconfdir)/chisol' \
+		> $(DESTDIR)$(pkgconfdir)/chisol.pc
+
+uninstall: ## remove what install put there (profiles in sysconfdir stay)
+	rm -f $(DESTDIR)$(bindir)/chisol $(DESTDIR)$(compdir)/chisol $(DESTDIR)$(pkgconfdir)/chisol.pc
+	rm -f $(foreach m,$(MAN),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+	rm -rf $(DESTDIR)$(datadir)/chisol $(DESTDIR)$(docdir)
+	-rmdir $(DESTDIR)$(sysconfdir)/chisol
+
+DOCS := $(wildcard README.md CHANGELOG.md LICENSE man/*.schema.json isolcore/journal.md)
+
+clean: ## remove build/
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@echo "Variables: CC CFLAGS LDFLAGS BUILD STATIC_LIBS prefix bindir mandir sysconfdir DESTDIR"
 
-.PHONY: all unit fuzz clean
+FORCE:
+.PHONY: FORCE all unit fuzz programs deps demo check bench lint lint-format lint-tidy lint-cppcheck \
+	lint-man lint-shell install uninstall clean help
 .SECONDARY:
+.DELETE_ON_ERROR:

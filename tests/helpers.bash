@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Shared by the bats files: load with `load helpers`.
 
 REPO=$(cd "${BATS_TEST_DIRNAME:-$(dirname "${BASH_SOURCE[0]}")/..}" && while [ ! -e Makefile ] && [ "$PWD" != / ]; do cd ..; done; pwd)
