@@ -45,7 +45,11 @@ struct knob_type {
 
 	/* Reads the present value. -ENOENT: the object does not exist (any more). */
 	int (*read)(const struct system *sys, const char *path, char **value, struct error *err);
-	/* Makes the value so. Called for apply (wanted) and for restore (found). */
+	/*
+	 * Makes the value so. Called for apply (wanted) and for restore (found). A value of NULL
+	 * means that there was nothing: the object is to be removed; a type that cannot remove says
+	 * -EINVAL.
+	 */
 	int (*write)(const struct system *sys, const char *path, const char *value,
 	             struct error *err);
 	/* Do two values mean the same? NULL: equal strings. */
@@ -64,7 +68,7 @@ struct knob {
 	const struct knob_type *type;
 	const struct facility *facility;
 	char *name;      /* stable, dotted: "irq.24.affinity" */
-	char *path;      /* what the type works on, mostly a file */
+	char *path;      /* what the type works on, mostly a file; absolute, without ".." */
 	char *found;     /* NULL: not there, or not readable */
 	char *wanted;    /* NULL: nothing to write (an exposed or unavailable knob) */
 	const char *why; /* what it is for, half a sentence */
@@ -90,8 +94,9 @@ void knob_judge(struct knob *knob, enum knob_state state, const char *reason, co
 	__attribute__((format(printf, 4, 5)));
 const char *knob_state_name(enum knob_state state); /* "granted", "refused", ... */
 const char *knob_restored_name(enum knob_restored restored);
+void knob_free(struct knob *knob); /* plan_free() calls it */
 
-/* Every type there is, by name: what a journal may name. */
+/* Every type there is, by name: what a journal may name. New types get a row in knob.c. */
 const struct knob_type *knob_type_by_name(const char *name);
 
 /* knob_file.c: a text file with one value, compared as text, number, or CPU list or mask. */

@@ -76,6 +76,11 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 /* Reads every granted or pending knob again into observed and observed_state. Returns the number
  * of knobs that are found drifted by this look for the first time. */
 size_t plan_observe(struct plan *plan, const struct system *sys);
+/* Takes down what became of a knob at the end, from a restore_outcome_fn (restore.h). */
+void plan_restored(struct plan *plan, unsigned int seq, enum knob_restored restored,
+                   const char *detail);
+/* Will plan_apply() write this knob, if it is not already as wanted? */
+bool knob_is_planned(const struct knob *knob);
 /* Is anything to be undone after this plan, that is: does it write anything? */
 bool plan_changes_system(const struct plan *plan);
 

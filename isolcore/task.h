@@ -66,5 +66,6 @@ struct task_setting {
 
 void task_judge(struct task_setting *t, enum knob_state state, const char *reason, const char *fmt,
                 ...) __attribute__((format(printf, 4, 5)));
+void task_free(struct task_setting *t); /* plan_free() calls it */
 
 #endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process.h"
+
+#include <errno.h>
+
+/* Fields after the command, which is in parentheses and may itself contain any of them. */
+static bool parse_stat(struct process *process, const char *text)
+{
+	const char *p = strrchr(text, ')');
+	char state;
+	unsigned long long start_time;
+
+	/* Fields 3 and 22; sscanf saturates on overflow, and no kernel writes such a number. */
+	if (!p || sscanf(p + 1,
+	                 " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+	                 " %*s %llu",
+	                 &state, &start_time) != 2)
+		return false;
+	process->state = state;
+	process->start_time = start_time;
+	return true;
+}
+
+int process_read(struct process *process, const struct sysroot *root, pid_t pid, struct error *err)
+{
+	_cleanup_free_
+	char *path = xasprintf("/proc/%d/stat", pid), *text = NULL;
+	int rc = sysroot_read(root, path, &text, err);
+
+	if (rc)
+		return rc;
+	*process = (struct process){ .pid = pid };
+	if (!parse_stat(process, text))
+		return error_set(err, EINVAL, "cannot read %s: it is not as proc_pid_stat(5) says",
+		                 path);
+	return 0;
+}
+
+int process_self(struct process *process, struct error *err)
+{
+	_cleanup_sysroot_ struct sysroot root = SYSROOT_INIT;
+	int rc = sysroot_open(&root, "/", err);
+
+	return rc ? rc : process_read(process, &root, getpid(), err);
+}
+
+bool process_alive(const struct sysroot *root, pid_t pid, unsigned long long start_time)
+{
+	struct process process;
+	int rc = process_read(&process, root, pid, NULL);
+
+	if (rc)
+		return rc != -ENOENT && rc != -ENOTDIR && rc != -ESRCH;
+	return process.start_time == start_time && process.state != 'Z' && process.state != 'X';
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The runs of this machine: one journal each in STATE_DIR.
+ *
+ * Every change of the machine, and every change of the set of journals, happens under the lock
+ * STATE_DIR/lock (flock). A run is live as long as its chisol process (pid + start time) is.
+ * STATE_DIR must be a real directory, owned by the caller (root) and writable by nobody else;
+ * journals that could be somebody else's are not believed.
+ */
+#ifndef ISOLCORE_RUNS_H
+#define ISOLCORE_RUNS_H
+
+#include "journal.h"
+
+enum run_state {
+	RUN_LIVE,       /* its chisol process is there */
+	RUN_DEAD,       /* it is gone: to be restored */
+	RUN_OTHER_BOOT, /* nothing of it is left but the file */
+};
+
+/* Takes the lock of the state directory (made if need be; refused with -EPERM or -EACCES and a
+ * sentence without root), waiting for it. The lock goes with the descriptor. */
+int state_lock(const struct system *sys, int *lock_fd, struct error *err);
+/* Opens the state directory after looking at its owner and mode. -ENOENT: there is none. */
+int state_open(const struct system *sys, struct error *err);
+
+/* All journals in the state directory, oldest first. Files that cannot be read as journals are
+ * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. */
+struct run_list {
+	struct journal *runs;
+	size_t n, room;
+	struct namelist bad;
+};
+#define RUN_LIST_INIT \
+	{             \
+		0     \
+	}
+int run_list_load(struct run_list *list, const struct system *sys, struct error *err);
+void run_list_free(struct run_list *list);
+#define _cleanup_run_list_ _cleanup_(run_list_free)
+
+/* A journal of the calling process itself is dead: whoever asks is not the run that wrote it (its
+ * process image was replaced, see mem_exhausted). */
+enum run_state run_state(const struct journal *j, const struct system *sys);
+
+/* The order for the next run's journal: above all that are there. */
+unsigned long long run_list_next_order(const struct run_list *list);
+/* Adds the CPUs of the live runs to taken. */
+void run_list_cpus(const struct run_list *list, const struct system *sys, struct cpumask *taken);
+/* -EBUSY, naming the run and the CPUs, if a live run has one of the wanted CPUs. */
+int run_list_check_cpus(const struct run_list *list, const struct system *sys,
+                        const struct cpumask *wanted, struct error *err);
+
+#endif
