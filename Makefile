@@ -142,11 +142,12 @@ lint-tidy:
 	@printf '%s\n' $(ALL_SRC) | xargs -P 2 -n 4 sh -c \
 		'$(CLANG_TIDY) --quiet "$$@" -- $(subst ",\",$(BASE_CFLAGS)) 2>/dev/null' tidy
 
+# readdirCalled: readdir(3) is safe on a stream that nobody else reads.
 lint-cppcheck:
 	@mkdir -p $(BUILD)/cppcheck
 	@cppcheck --quiet --error-exitcode=1 --std=c11 --language=c --library=gnu --library=posix \
 		--enable=warning,performance,portability --inline-suppr \
-		--suppress=missingIncludeSystem --cppcheck-build-dir=$(BUILD)/cppcheck -j 2 \
+		--suppress=missingIncludeSystem --suppress=readdirCalled --cppcheck-build-dir=$(BUILD)/cppcheck -j 2 \
 		-D_GNU_SOURCE $(CORE_SRC) $(CHISOL_SRC) $(TOOL_SRC)
 
 lint-man:

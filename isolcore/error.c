@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#define ERROR_IMPLEMENTATION
 #include "error.h"
 
 #include <errno.h>

@@ -38,4 +38,20 @@ int error_append(struct error *e, const char *fmt, ...) __attribute__((format(pr
 /* Moves the error in src (which becomes empty) to dst; returns -err. */
 int error_move(struct error *dst, struct error *src);
 
+#if defined(__clang_analyzer__) && !defined(ERROR_IMPLEMENTATION)
+/* The analyzer sees one file at a time: tell it that these never return 0. */
+#define error_negative_(call)                    \
+	({                                       \
+		int rc_ = call;                  \
+		if (rc_ >= 0)                    \
+			__builtin_unreachable(); \
+		rc_;                             \
+	})
+#define error_set(...)    error_negative_(error_set(__VA_ARGS__))
+#define error_errno(...)  error_negative_(error_errno(__VA_ARGS__))
+#define error_prefix(...) error_negative_(error_prefix(__VA_ARGS__))
+#define error_append(...) error_negative_(error_append(__VA_ARGS__))
+#define error_move(...)   error_negative_(error_move(__VA_ARGS__))
+#endif
+
 #endif
