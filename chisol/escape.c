@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "escape.h"
+
+#include "../isolcore/mem.h"
+
+#include <stdbool.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#define ESCAPE_MAX 4 /* bytes that one byte may become: \xHH */
+
+static char *escape_byte(char *out, unsigned char byte)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	*out++ = '\\';
+	switch (byte) {
+	case '\n':
+		*out++ = 'n';
+		break;
+	case '\t':
+		*out++ = 't';
+		break;
+	case '\r':
+		*out++ = 'r';
+		break;
+	default:
+		*out++ = 'x';
+		*out++ = hex[byte >> 4];
+		*out++ = hex[byte & 15];
+	}
+	return out;
+}
+
+char *escape_text(const char *text)
+{
+	size_t left = text ? strlen(text) : 0;
+	char *escaped = xcalloc(left + 1, ESCAPE_MAX), *out = escaped;
+	mbstate_t state = { 0 };
+
+	while (left) {
+		wchar_t wc = 0;
+		size_t n = mbrtowc(&wc, text, left, &state);
+		bool valid = n != (size_t)-1 && n != (size_t)-2;
+
+		if (!valid) {
+			state = (mbstate_t){ 0 };
+			n = 1;
+		}
+		if (valid && iswprint((wint_t)wc) && wcwidth(wc) > 0)
+			out = mempcpy(out, text, n);
+		else
+			for (size_t i = 0; i < n; i++)
+				out = escape_byte(out, (unsigned char)text[i]);
+		text += n;
+		left -= n;
+	}
+	return escaped;
+}
+
+static bool word_is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_@%+=:,./-";
+
+	return *word && !word[strspn(word, plain)];
+}
+
+char *escape_command(char *const *argv)
+{
+	size_t room = 1;
+	char *line, *out;
+
+	for (char *const *arg = argv; *arg; arg++)
+		room += ESCAPE_MAX * strlen(*arg) + sizeof("'' ");
+	line = out = xcalloc(room, 1);
+	for (char *const *arg = argv; *arg; arg++) {
+		_cleanup_free_ char *word = escape_text(*arg);
+		bool plain = word_is_plain(*arg);
+
+		if (arg != argv)
+			*out++ = ' ';
+		if (!plain)
+			*out++ = '\'';
+		for (const char *c = word; *c; c++) {
+			if (*c == '\'')
+				out = stpcpy(out, "'\\'");
+			*out++ = *c;
+		}
+		if (!plain)
+			*out++ = '\'';
+	}
+	return line;
+}
+
+int escape_width(const char *text)
+{
+	int width = 0;
+	mbstate_t state = { 0 };
+
+	while (*text) {
+		wchar_t wc = 0;
+		size_t n = mbrtowc(&wc, text, MB_CUR_MAX, &state);
+
+		if (n == (size_t)-1 || n == (size_t)-2)
+			return width + (int)strlen(text);
+		width += wcwidth(wc) > 0 ? wcwidth(wc) : 0;
+		text += n;
+	}
+	return width;
+}
