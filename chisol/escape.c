@@ -75,7 +75,8 @@ char *escape_command(char *const *argv)
 		room += ESCAPE_MAX * strlen(*arg) + sizeof("'' ");
 	line = out = xcalloc(room, 1);
 	for (char *const *arg = argv; *arg; arg++) {
-		_cleanup_free_ char *word = escape_text(*arg);
+		_cleanup_free_
+		char *word = escape_text(*arg);
 		bool plain = word_is_plain(*arg);
 
 		if (arg != argv)

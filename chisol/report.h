@@ -52,6 +52,10 @@ int report_write(const struct report_sink *sink, const struct run_report *report
                  struct error *err);
 void report_sink_close(struct report_sink *sink);
 
+/* The two readings, for report_write(). */
+void report_text(FILE *out, const struct run_report *report);
+void report_json(FILE *out, const struct run_report *report);
+
 /* Other readings of a plan (dryrun.c, check.c): on standard output. */
 enum dry_run_format {
 	DRY_RUN_TEXT,

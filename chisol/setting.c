@@ -10,7 +10,7 @@ size_t setting_count(const struct plan *plan)
 	return plan->n_knobs + plan->n_tasks;
 }
 
-static const char *facility_name(const struct facility *facility)
+const char *setting_facility_name(const struct facility *facility)
 {
 	return facility ? facility->name : NULL;
 }
@@ -23,7 +23,7 @@ struct setting setting_at(const struct plan *plan, size_t i)
 		return (struct setting){
 			.knob = k,
 			.name = k->name,
-			.facility = facility_name(k->facility),
+			.facility = setting_facility_name(k->facility),
 			.why = k->why,
 			.path = k->path,
 			.policy = k->policy,
@@ -45,7 +45,7 @@ struct setting setting_at(const struct plan *plan, size_t i)
 		return (struct setting){
 			.task = t,
 			.name = t->name,
-			.facility = facility_name(t->facility),
+			.facility = setting_facility_name(t->facility),
 			.why = t->why,
 			.policy = t->policy,
 			.asked = t->wanted,
@@ -104,7 +104,8 @@ struct setting_tally setting_tally(const struct plan *plan)
 {
 	struct setting_tally tally = { 0 };
 
-	setting_for_each(s, plan) {
+	setting_for_each(s, plan)
+	{
 		tally.asked++;
 		tally.state[s.state]++;
 		tally.drifted += s.observed_state == OBSERVED_DRIFTED;

@@ -35,6 +35,8 @@ struct setting setting_at(const struct plan *plan, size_t i);
 		for (struct setting s = setting_at(plan, i_##s), *once_##s = &s; once_##s; \
 		     once_##s = NULL)
 
+/* NULL for NULL. */
+const char *setting_facility_name(const struct facility *facility);
 const char *setting_policy_name(enum policy policy);
 const char *setting_observed_name(enum knob_observed observed);
 /* The meaning of a reason code, from reason_table; "" for NULL and codes that are not in it. */
@@ -62,7 +64,8 @@ const char *setting_verdict(const struct setting_tally *tally);
  * "irq.31.affinity" become "irq.{30-31}.affinity".
  */
 struct setting_group {
-	struct setting first; /* asked, found, granted, observed, detail: NULL where members differ */
+	struct setting
+		first; /* asked, found, granted, observed, detail: NULL where members differ */
 	size_t n;
 	struct cpumask numbers; /* empty: the name has no number */
 };

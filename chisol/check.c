@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "escape.h"
+#include "json.h"
+
+#include <errno.h>
+
+enum finding {
+	FINDING_NONE,
+	FINDING_DIFFERS,
+	FINDING_UNAVAILABLE,
+	FINDING_EXPOSED,
+	FINDING_UNREADABLE,
+};
+
+static const char *const finding_names[] = {
+	[FINDING_NONE] = "as-asked",           [FINDING_DIFFERS] = "differs",
+	[FINDING_UNAVAILABLE] = "unavailable", [FINDING_EXPOSED] = "exposed",
+	[FINDING_UNREADABLE] = "unreadable",
+};
+
+struct tally {
+	size_t of[ARRAY_SIZE(finding_names)];
+	size_t checked;
+};
+
+/* Is it in the group that only a run makes? */
+static bool is_of_run(const struct plan *plan, const struct setting *s)
+{
+	const char *const groups[] = { plan->hot_group, plan->help_group };
+
+	if (s->task || s->knob->fresh)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		size_t len = groups[i] ? strlen(groups[i]) : 0;
+
+		if (!len)
+			continue;
+		if (!strncmp(s->path, groups[i], len) && (!s->path[len] || s->path[len] == '/'))
+			return true;
+		/* the group above hot and help */
+		if (!strncmp(s->path, groups[i], strlen(s->path)) && !s->found &&
+		    groups[i][strlen(s->path)] == '/')
+			return true;
+	}
+	return false;
+}
+
+static enum finding judge(const struct plan *plan, const struct setting *s)
+{
+	if (s->state == KNOB_EXPOSED)
+		return FINDING_EXPOSED;
+	if (s->state == KNOB_UNAVAILABLE)
+		return FINDING_UNAVAILABLE;
+	if (s->state == KNOB_REFUSED)
+		return s->found ? FINDING_DIFFERS : FINDING_UNREADABLE;
+	if (is_of_run(plan, s) || !s->asked)
+		return FINDING_NONE;
+	if (!s->found)
+		return FINDING_UNREADABLE;
+	return knob_same(s->knob->type, s->found, s->asked) ? FINDING_NONE : FINDING_DIFFERS;
+}
+
+static int verdict_of(const struct tally *tally)
+{
+	if (tally->of[FINDING_DIFFERS] || tally->of[FINDING_UNAVAILABLE])
+		return 1;
+	return tally->of[FINDING_UNREADABLE] ? EXIT_CHISOL : 0;
+}
+
+static const char *verdict_name(int verdict)
+{
+	if (verdict == 1)
+		return "not-as-asked";
+	return verdict ? "could-not-tell" : "as-asked";
+}
+
+/* What only the boot command line can give, for the workload's CPUs that do not have it. */
+static void add_advice(struct namelist *advice, const struct machine *m, const struct request *req)
+{
+	_cleanup_cpumask_ struct cpumask missing = CPUMASK_INIT;
+	_cleanup_free_
+	char *list = NULL;
+
+	if (!req->cpus.asked)
+		return;
+	cpumask_copy(&missing, &req->cpus.workload);
+	cpumask_andnot(&missing, &m->nohz_full);
+	if (cpumask_empty(&missing))
+		return;
+	list = cpumask_list(&missing);
+	advice->names = xgrow(advice->names, advice->n + 1, &advice->room, sizeof(*advice->names));
+	advice->names[advice->n++] =
+		m->has_nohz_full
+			? xasprintf(
+				  "CPU %s keeps its timer tick; boot with nohz_full=%s rcu_nocbs=%s",
+				  list, list, list)
+			: xasprintf("CPU %s keeps its timer tick; this kernel is built without "
+	                            "CONFIG_NO_HZ_FULL",
+	                            list);
+}
+
+static void print_finding(FILE *out, enum finding finding, const struct setting_group *group)
+{
+	const struct setting *s = &group->first;
+	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
+	_cleanup_free_
+	char *name = setting_group_name(group), *raw = NULL, *text = NULL;
+	_cleanup_free_
+	char *is = xasprintf("is %s", s->found ? s->found : "not there");
+	_cleanup_free_
+	char *should = xasprintf("should be %s", s->asked && *s->asked ? s->asked : "empty");
+
+	if (finding == FINDING_DIFFERS)
+		raw = xasprintf("%s: %s, %s%s%s%s%s%s", name, is, should, s->path ? " (" : "",
+		                s->path ? s->path : "", s->path ? ")" : "", *why ? ": " : "", why);
+	else
+		raw = xasprintf("%s: %s: %s%s%s%s", name, finding_names[finding], why,
+		                group->n == 1 && s->path ? " (" : "",
+		                group->n == 1 && s->path ? s->path : "",
+		                group->n == 1 && s->path ? ")" : "");
+	text = escape_text(raw);
+	fputs(text, out);
+	if (s->remedy) {
+		_cleanup_free_
+		char *remedy = escape_text(s->remedy);
+
+		fprintf(out, " -> %s", remedy);
+	}
+	putc('\n', out);
+}
+
+static void print_text(FILE *out, const struct plan *plan, const struct namelist *advice,
+                       const struct tally *tally)
+{
+	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
+
+	setting_for_each(s, plan)
+	{
+		enum finding finding = judge(plan, &s);
+
+		if (finding != FINDING_NONE)
+			setting_groups_add(&groups, &s, finding == FINDING_EXPOSED);
+	}
+	for (size_t i = 0; i < groups.n; i++)
+		print_finding(out, judge(plan, &groups.groups[i].first), &groups.groups[i]);
+	for (size_t i = 0; i < advice->n; i++)
+		fprintf(out, "advice: %s\n", advice->names[i]);
+	fprintf(out,
+	        "%s: %zu of %zu settings differ, %zu are not available, %zu are exposed, %zu "
+	        "could not be read\n",
+	        verdict_name(verdict_of(tally)), tally->of[FINDING_DIFFERS], tally->checked,
+	        tally->of[FINDING_UNAVAILABLE], tally->of[FINDING_EXPOSED],
+	        tally->of[FINDING_UNREADABLE]);
+}
+
+static json_t *json_finding(enum finding finding, const struct setting *s)
+{
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "kind",
+	                 finding_names[finding], "name", json_text(s->name), "path",
+	                 json_text(s->path), "policy", setting_policy_name(s->policy), "asked",
+	                 json_text(s->asked), "found", json_text(s->found), "reason",
+	                 json_text(s->reason), "detail", json_text(s->detail), "remedy",
+	                 json_text(s->remedy));
+}
+
+static int print_json(FILE *out, const struct system *sys, const struct request *req,
+                      const struct plan *plan, const struct namelist *advice,
+                      const struct tally *tally)
+{
+	json_t *document = json_document("chisol_check", 1);
+	json_t *findings = json_array(), *sentences = json_array();
+
+	setting_for_each(s, plan)
+	{
+		enum finding finding = judge(plan, &s);
+
+		if (finding != FINDING_NONE)
+			json_array_append_new(findings, json_finding(finding, &s));
+	}
+	for (size_t i = 0; i < advice->n; i++)
+		json_array_append_new(sentences, json_text(advice->names[i]));
+	json_object_set_new(document, "verdict", json_string(verdict_name(verdict_of(tally))));
+	json_object_set_new(document, "checked", json_count(tally->checked));
+	json_object_set_new(document, "findings", findings);
+	json_object_set_new(document, "advice", sentences);
+	json_add_circumstances(document, sys, req);
+	json_add_plan(document, plan);
+	return json_print(out, document);
+}
+
+int check_print(enum report_format format, const struct system *sys, const struct request *req,
+                const struct plan *plan, FILE *out, struct error *err)
+{
+	_cleanup_namelist_ struct namelist advice = NAMELIST_INIT;
+	struct tally tally = { 0 };
+	int rc = 0, verdict;
+
+	setting_for_each(s, plan)
+	{
+		tally.of[judge(plan, &s)]++;
+		tally.checked++;
+	}
+	add_advice(&advice, &sys->machine, req);
+	if (format == REPORT_JSON)
+		rc = print_json(out, sys, req, plan, &advice, &tally);
+	else
+		print_text(out, plan, &advice, &tally);
+	if (rc || fflush(out) == EOF || ferror(out)) {
+		error_errno(err, errno ? errno : EIO, "cannot write the findings");
+		return EXIT_CHISOL;
+	}
+	verdict = verdict_of(&tally);
+	if (verdict == EXIT_CHISOL)
+		error_set(err, ENODATA, "%zu of %zu settings could not be read",
+		          tally.of[FINDING_UNREADABLE], tally.checked);
+	return verdict;
+}
