@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "knob.h"
+#include "task_affinity.h"
 
 static const struct knob_type *const knob_types[] = {
-	&knob_text_file,
-	&knob_number_file,
-	&knob_cpulist_file,
-	&knob_cpuhex_file,
+	&knob_text_file,   &knob_number_file,   &knob_cpulist_file,
+	&knob_cpuhex_file, &knob_task_affinity,
 };
 
 static const char *const state_names[] = {

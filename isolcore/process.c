@@ -6,18 +6,20 @@
 /* Fields after the command, which is in parentheses and may itself contain any of them. */
 static bool parse_stat(struct process *process, const char *text)
 {
-	const char *p = strrchr(text, ')');
-	char state;
-	unsigned long long start_time;
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	size_t len;
 
-	/* Fields 3 and 22; sscanf saturates on overflow, and no kernel writes such a number. */
-	if (!p || sscanf(p + 1,
-	                 " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-	                 " %*s %llu",
-	                 &state, &start_time) != 2)
+	/* Fields 3, 9 and 22; sscanf saturates on overflow, and no kernel writes such a number. */
+	if (!open || !close || close < open ||
+	    sscanf(close + 1,
+	           " %c %*s %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+	           " %llu",
+	           &process->state, &process->flags, &process->start_time) != 3)
 		return false;
-	process->state = state;
-	process->start_time = start_time;
+	len = (size_t)(close - open - 1);
+	if (len >= sizeof(process->comm))
+		return false;
+	memcpy(process->comm, open + 1, len);
 	return true;
 }
 

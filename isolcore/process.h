@@ -11,8 +11,13 @@
 struct process {
 	pid_t pid;
 	unsigned long long start_time;
-	char state; /* 'R', 'S', ... 'Z': a zombie, which runs no more */
+	unsigned long flags; /* PROCESS_ flags below */
+	char state;          /* 'R', 'S', ... 'Z': a zombie, which runs no more */
+	char comm[64];       /* the size of proc_task_name()'s buffer, fs/proc/array.c */
 };
+
+#define PROCESS_KTHREAD        0x00200000ul /* PF_KTHREAD, include/linux/sched.h */
+#define PROCESS_NO_SETAFFINITY 0x04000000ul /* PF_NO_SETAFFINITY: bound to its CPUs */
 
 /* -ENOENT or -ESRCH: there is no such process (any more). pid may also be a thread's. */
 int process_read(struct process *process, const struct sysroot *root, pid_t pid, struct error *err);

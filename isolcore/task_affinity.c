@@ -4,72 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 
-#define STAT_FLAGS      9 /* field numbers of proc_pid_stat(5) */
-#define STAT_START_TIME 22
-
-void task_stat_free(struct task_stat *stat)
-{
-	free(stat->comm);
-	*stat = (struct task_stat){ 0 };
-}
-
-/* Opening gives ENOENT, reading a thread that ends meanwhile gives ESRCH: both mean gone. */
-static int read_task_file(const struct system *sys, pid_t tid, const char *name, char **text,
-                          struct error *err)
-{
-	_cleanup_free_
-	char *path = xasprintf("/proc/%d/%s", (int)tid, name);
-	int rc = sysroot_read(&sys->root, path, text, err);
-
-	if (rc == -ESRCH)
-		return error_set(err, ENOENT, "cannot read %s: the thread has ended", path);
-	return rc;
-}
-
-/* The comm may hold blanks and parentheses: the fields are counted from the last one. */
-static bool parse_stat(struct task_stat *stat, const char *text)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
-	int field = 2;
-
-	if (!open || !close || close < open)
-		return false;
-	for (p = close; (p = strchr(p, ' ')); p++) {
-		char *end;
-		unsigned long long value;
-
-		if (++field != STAT_FLAGS && field != STAT_START_TIME)
-			continue;
-		errno = 0;
-		value = strtoull(p + 1, &end, 10);
-		if (errno || end == p + 1 || (*end && *end != ' '))
-			return false;
-		if (field == STAT_FLAGS) {
-			stat->flags = (unsigned long)value;
-			continue;
-		}
-		stat->start_time = value;
-		stat->comm = xstrndup(open + 1, (size_t)(close - open - 1));
-		return true;
-	}
-	return false;
-}
-
-int task_stat_read(struct task_stat *stat, const struct system *sys, pid_t tid, struct error *err)
-{
-	_cleanup_free_
-	char *text = NULL;
-	int rc = read_task_file(sys, tid, "stat", &text, err);
-
-	*stat = (struct task_stat){ 0 };
-	if (rc)
-		return rc;
-	if (!parse_stat(stat, text))
-		return error_set(err, EINVAL,
-		                 "cannot read /proc/%d/stat: not as in proc_pid_stat(5)", (int)tid);
-	return 0;
-}
-
 /*
  * From /proc/TID/status, not sched_getaffinity(2), which a recorded tree does not have. The kernel
  * keeps CPUs that are offline in the mask, but lets nobody write them back (Linux <= 6.1 in
@@ -79,10 +13,13 @@ int task_affinity_read(struct cpumask *cpus, const struct system *sys, pid_t tid
 {
 	static const char key[] = "\nCpus_allowed_list:\t";
 	_cleanup_free_
-	char *text = NULL, *list = NULL;
+	char *path = xasprintf("/proc/%d/status", (int)tid), *text = NULL, *list = NULL;
 	const char *line;
-	int rc = read_task_file(sys, tid, "status", &text, err);
+	int rc = sysroot_read(&sys->root, path, &text, err);
 
+	/* Opening gives ENOENT, reading of a thread that ends meanwhile gives ESRCH. */
+	if (rc == -ESRCH)
+		return error_set(err, ENOENT, "thread %d has ended", (int)tid);
 	if (rc)
 		return rc;
 	line = strstr(text, key);
@@ -91,52 +28,49 @@ int task_affinity_read(struct cpumask *cpus, const struct system *sys, pid_t tid
 		list = xstrndup(line, strcspn(line, "\n"));
 	}
 	if (!list || cpumask_parse_list(cpus, list))
-		return error_set(err, EINVAL, "cannot read /proc/%d/status: no Cpus_allowed_list",
-		                 (int)tid);
+		return error_set(err, EINVAL, "cannot read %s: it has no Cpus_allowed_list", path);
 	cpumask_and(cpus, &sys->machine.online);
 	return 0;
 }
 
-char *task_affinity_path(pid_t tid, unsigned long long start_time)
+char *task_affinity_path(const struct process *thread)
 {
-	return xasprintf("%d/%llu", (int)tid, start_time);
+	return xasprintf("/proc/%d/%llu", (int)thread->pid, thread->start_time);
 }
 
-static int parse_path(const char *path, pid_t *tid, unsigned long long *start_time,
-                      struct error *err)
+/* "NUMBER" up to the end character; strtoull(3) alone takes signs and blanks too. */
+static bool parse_number(const char **p, char end, unsigned long long *number)
 {
-	char *end;
-	long number;
+	char *stop;
 
+	if (**p < '1' || **p > '9')
+		return false;
 	errno = 0;
-	number = strtol(path, &end, 10);
-	if (!errno && *path >= '1' && *path <= '9' && *end == '/' && number <= INT_MAX &&
-	    end[1] >= '0' && end[1] <= '9') {
-		*tid = (pid_t)number;
-		*start_time = strtoull(end + 1, &end, 10);
-		if (!errno && !*end)
-			return 0;
-	}
-	return error_set(err, EINVAL, "cannot read \"%.60s\": not a thread and its start time",
-	                 path);
+	*number = strtoull(*p, &stop, 10);
+	*p = stop + 1;
+	return !errno && *stop == end;
 }
 
-/* Is the thread of the path still there? Its number in *tid, 0 or -errno. */
-static int find_task(const struct system *sys, const char *path, pid_t *tid, unsigned long *flags,
-                     struct error *err)
+/* The thread of the path, if it is still there. */
+static int find_thread(struct process *thread, const struct system *sys, const char *path,
+                       struct error *err)
 {
-	_cleanup_task_stat_ struct task_stat stat = { 0 };
-	unsigned long long start_time = 0;
-	int rc = parse_path(path, tid, &start_time, err);
+	static const char proc[] = "/proc/";
+	unsigned long long tid, start_time;
+	const char *p = path + strlen(proc);
+	int rc;
 
-	if (!rc)
-		rc = task_stat_read(&stat, sys, *tid, err);
+	if (strncmp(path, proc, strlen(proc)) || !parse_number(&p, '/', &tid) || tid > INT_MAX ||
+	    !parse_number(&p, '\0', &start_time))
+		return error_set(err, EINVAL, "\"%.80s\" is not a thread and its start time", path);
+	rc = process_read(thread, &sys->root, (pid_t)tid, err);
+	if (rc == -ESRCH)
+		return error_set(err, ENOENT, "thread %llu has ended", tid);
 	if (rc)
 		return rc;
-	if (stat.start_time != start_time)
+	if (thread->start_time != start_time)
 		return error_set(err, ENOENT,
-		                 "thread %d has ended; its number is another one's now", (int)*tid);
-	*flags = stat.flags;
+		                 "thread %llu has ended; its number is another one's now", tid);
 	return 0;
 }
 
@@ -144,12 +78,11 @@ static int read_affinity(const struct system *sys, const char *path, char **valu
                          struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	unsigned long flags;
-	pid_t tid;
-	int rc = find_task(sys, path, &tid, &flags, err);
+	struct process thread;
+	int rc = find_thread(&thread, sys, path, err);
 
 	if (!rc)
-		rc = task_affinity_read(&cpus, sys, tid, err);
+		rc = task_affinity_read(&cpus, sys, thread.pid, err);
 	*value = rc ? NULL : cpumask_list(&cpus);
 	return rc;
 }
@@ -158,23 +91,24 @@ static int write_affinity(const struct system *sys, const char *path, const char
                           struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	unsigned long flags;
-	pid_t tid;
-	int rc = find_task(sys, path, &tid, &flags, err);
+	struct process thread;
+	int rc = find_thread(&thread, sys, path, err);
 
 	if (rc)
 		return rc;
 	if (!sys->root.live)
 		return error_set(err, EOPNOTSUPP, "cannot move thread %d: it is in a recorded tree",
-		                 (int)tid);
+		                 (int)thread.pid);
 	if (cpumask_parse_list(&cpus, value) || cpumask_empty(&cpus))
 		return error_set(err, EINVAL, "cannot move thread %d to \"%s\": not a list of CPUs",
-		                 (int)tid, value);
-	rc = cpumask_set_affinity(&cpus, tid);
+		                 (int)thread.pid, value);
+	rc = cpumask_set_affinity(&cpus, thread.pid);
 	if (rc == -ESRCH)
-		return error_set(err, ENOENT, "cannot move thread %d: it has ended", (int)tid);
+		return error_set(err, ENOENT, "cannot move thread %d: it has ended",
+		                 (int)thread.pid);
 	if (rc)
-		return error_errno(err, -rc, "cannot move thread %d to CPUs %s", (int)tid, value);
+		return error_errno(err, -rc, "cannot move thread %d to CPUs %s", (int)thread.pid,
+		                   value);
 	return 0;
 }
 
@@ -182,29 +116,31 @@ static int write_affinity(const struct system *sys, const char *path, const char
 static void judge_affinity(const struct system *sys, struct knob *knob,
                            const struct error *write_error)
 {
-	unsigned long flags;
-	pid_t tid;
+	struct process thread;
 
 	if (write_error->err == ENOENT) {
 		knob_judge(knob, KNOB_UNAVAILABLE, REASON_GONE, "the thread has ended");
 		return;
 	}
-	if (write_error->err != EINVAL || find_task(sys, knob->path, &tid, &flags, NULL))
+	if (write_error->err != EINVAL || find_thread(&thread, sys, knob->path, NULL))
 		return;
-	if (flags & TASK_NO_SETAFFINITY)
+	if (thread.flags & PROCESS_NO_SETAFFINITY)
 		knob_judge(knob, KNOB_EXPOSED, REASON_BOUND_THREAD,
-		           "kernel thread %d is bound to its CPUs; nobody can move it", (int)tid);
+		           "kernel thread %d is bound to its CPUs; nobody can move it",
+		           (int)thread.pid);
 	else
 		knob_judge(knob, KNOB_REFUSED, REASON_INVALID_VALUE,
 		           "none of the CPUs %s is in the cpuset of thread %d", knob->wanted,
-		           (int)tid);
+		           (int)thread.pid);
 }
 
 static void shell_affinity(FILE *out, const char *path, const char *value)
 {
-	fprintf(out, "taskset -p -c ");
+	const char *tid = path + strlen("/proc/");
+
+	fputs("taskset -p -c ", out);
 	shell_quote(out, value);
-	fprintf(out, " %.*s\n", (int)strcspn(path, "/"), path);
+	fprintf(out, " %.*s\n", (int)strcspn(tid, "/"), tid);
 }
 
 const struct knob_type knob_task_affinity = {

@@ -30,7 +30,7 @@ static void end_sleeper(pid_t pid)
 static void a_thread_is_moved_and_moved_back(void **state)
 {
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
-	_cleanup_task_stat_ struct task_stat stat = { 0 };
+	struct process thread;
 	_cleanup_cpumask_ struct cpumask first = CPUMASK_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_
@@ -39,10 +39,10 @@ static void a_thread_is_moved_and_moved_back(void **state)
 
 	(void)state;
 	assert_int_equal(system_open(&sys, "/", &err), 0);
-	assert_int_equal(task_stat_read(&stat, &sys, pid, &err), 0);
-	assert_true(stat.start_time > 0);
-	assert_false(stat.flags & TASK_KTHREAD);
-	path = task_affinity_path(pid, stat.start_time);
+	assert_int_equal(process_read(&thread, &sys.root, pid, &err), 0);
+	assert_true(thread.start_time > 0);
+	assert_false(thread.flags & PROCESS_KTHREAD);
+	path = task_affinity_path(&thread);
 	assert_int_equal(knob_task_affinity.read(&sys, path, &found, &err), 0);
 	cpumask_set(&first, (unsigned int)cpumask_next(&sys.machine.online, 0));
 	one = cpumask_list(&first);
@@ -63,15 +63,16 @@ static void a_thread_is_moved_and_moved_back(void **state)
 static void a_reused_number_is_another_thread(void **state)
 {
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
-	_cleanup_task_stat_ struct task_stat stat = { 0 };
+	struct process thread;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_
 	char *path = NULL, *value = NULL;
 
 	(void)state;
 	assert_int_equal(system_open(&sys, "/", &err), 0);
-	assert_int_equal(task_stat_read(&stat, &sys, getpid(), &err), 0);
-	path = task_affinity_path(getpid(), stat.start_time - 1);
+	assert_int_equal(process_read(&thread, &sys.root, getpid(), &err), 0);
+	thread.start_time--;
+	path = task_affinity_path(&thread);
 	assert_int_equal(knob_task_affinity.read(&sys, path, &value, &err), -ENOENT);
 	assert_int_equal(knob_task_affinity.write(&sys, path, "0", &err), -ENOENT);
 	assert_non_null(strstr(err.text, "another one's"));
@@ -79,9 +80,12 @@ static void a_reused_number_is_another_thread(void **state)
 
 static void paths_that_no_chisol_wrote_are_refused(void **state)
 {
-	static const char *const bad[] = { "",     "1",    "/",     "0/1",         "-1/1",
-		                           "1/-1", "1/1x", "x/1",   "1/",          " 1/1",
-		                           "1/ 1", "+1/1", "1/1/1", "4294967297/1" };
+	static const char *const bad[] = {
+		"",           "/proc/",     "/proc/1",    "/proc//1",    "/proc/0/1",
+		"/proc/-1/1", "/proc/1/-1", "/proc/1/1x", "/proc/x/1",   "/proc/1/",
+		"/proc/ 1/1", "/proc/1/ 1", "/proc/+1/1", "/proc/1/1/1", "/proc/4294967297/1",
+		"1/1",
+	};
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
 
 	(void)state;
@@ -105,11 +109,11 @@ static void a_bound_kernel_thread_is_exposed_not_refused(void **state)
 	(void)state;
 	assert_int_equal(system_open(&sys, "/", NULL), 0);
 	for (pid_t pid = 2; pid < 64 && !path; pid++) {
-		_cleanup_task_stat_ struct task_stat stat = { 0 };
+		struct process thread;
 
-		if (!task_stat_read(&stat, &sys, pid, NULL) &&
-		    !strncmp(stat.comm, "ksoftirqd/", 10))
-			path = task_affinity_path(pid, stat.start_time);
+		if (!process_read(&thread, &sys.root, pid, NULL) &&
+		    !strncmp(thread.comm, "ksoftirqd/", 10))
+			path = task_affinity_path(&thread);
 	}
 	if (!path || geteuid())
 		skip(); /* no kernel thread in sight (a container), or not root */
