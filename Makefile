@@ -47,7 +47,7 @@ CHISOL_SRC := $(wildcard chisol/*.c)
 LIB_SRC    := $(CORE_SRC) $(filter-out chisol/main.c,$(CHISOL_SRC))
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
-TOOL_SRC   := $(wildcard tests/tools/*.c) # one program each, for tests and benches
+TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
 ALL_SRC    := $(CORE_SRC) $(CHISOL_SRC) $(wildcard tests/*/*.c)
 ALL_HDR    := $(wildcard isolcore/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
@@ -73,7 +73,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/flags
+$(BUILD)/tests/%: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(PKG_LIBS)
 

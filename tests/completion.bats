@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# completions/chisol, loaded as a shell would load it.
+load helpers
+
+# complete WORD...: prints the completions of the last word.
+complete_words() {
+	PATH=$(dirname "$CHISOL"):$PATH COMP_SCRIPT=$REPO/completions/chisol bash --norc -c '
+		. /usr/share/bash-completion/bash_completion
+		. "$COMP_SCRIPT"
+		compopt() { :; } # needs an interactive completion
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+		COMP_TYPE=9 COMP_KEY=9
+		_chisol chisol "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+
+setup() {
+	[ -r /usr/share/bash-completion/bash_completion ] || skip "the package bash-completion is not installed"
+}
+
+@test "the values of -q, -I, -r and -f are offered" {
+	[ "$(complete_words chisol -q v)" = vmstat_sync ]
+	[ "$(complete_words chisol -I conf,a)" = conf,active ]
+	[ "$(complete_words chisol --report j)" = json ]
+	[ "$(complete_words chisol -f '')" = drift ]
+}
+
+@test "CPU words and numbers are offered, also after a comma" {
+	complete_words chisol -c iso | grep -qx isolated
+	complete_words chisol -c 0,n | grep -qx 0,nohz_full
+	complete_words chisol --cpus '' | grep -qx 0
+}
+
+@test "profiles are offered by name" {
+	mkdir "$BATS_TEST_TMPDIR/profiles"
+	touch "$BATS_TEST_TMPDIR/profiles/my-radio.conf"
+	CHISOL_PROFILE_PATH=$BATS_TEST_TMPDIR/profiles complete_words chisol -p my | grep -qx my-radio
+}
+
+@test "every option of chisol --help is offered" {
+	local option options
+	options=$("$CHISOL" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+	[ "$(wc -w <<<"$options")" -gt 15 ]
+	for option in $options; do
+		complete_words chisol "$option" | grep -q -- "^$option" || { echo "$option"; false; }
+	done
+}
+
+@test "the command and then its own arguments are completed" {
+	complete_words chisol -c 1 tasks | grep -qx taskset
+	mkdir "$BATS_TEST_TMPDIR/here"
+	cd "$BATS_TEST_TMPDIR/here"
+	touch only-file
+	[ "$(complete_words chisol -q vmstat_sync cat only)" = only-file ]
+	[ "$(complete_words chisol -c 1 -- cat only)" = only-file ]
+}

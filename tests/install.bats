@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make install, as a packager runs it.
+load helpers
+
+setup_file() {
+	export BUILD=$BATS_FILE_TMPDIR/build DEST=$BATS_FILE_TMPDIR/dest
+	make -s -C "$REPO" install BUILD="$BUILD" DESTDIR="$DEST" prefix=/usr sysconfdir=/etc/test
+}
+
+@test "the program, its pages, profiles, completion and documents are installed" {
+	[ -x "$DEST/usr/bin/chisol" ]
+	[ -f "$DEST/usr/share/man/man1/chisol.1" ]
+	[ -f "$DEST/usr/share/man/man5/chisol.conf.5" ]
+	[ -f "$DEST/usr/share/chisol/conf/oslat.conf" ]
+	[ -f "$DEST/usr/share/bash-completion/completions/chisol" ]
+	[ -f "$DEST/usr/share/doc/chisol/README.md" ]
+	[ -d "$DEST/etc/test/chisol" ]
+}
+
+@test "pkg-config tells where the profiles are" {
+	run env PKG_CONFIG_PATH="$DEST/usr/share/pkgconfig" pkg-config --variable=profiledir chisol
+	[ "$output" = /usr/share/chisol/conf ]
+}
+
+@test "the installed program looks for profiles where they were installed to" {
+	run "$DEST/usr/bin/chisol" -p no-such-profile true
+	[ "$status" -eq 125 ]
+	[[ $output == */usr/share/chisol/conf* ]]
+	[[ $output == */etc/test/chisol* ]]
+}
+
+@test "the program is position-independent and its relocations are read-only" {
+	run readelf -hldW "$DEST/usr/bin/chisol"
+	[[ $output == *"DYN (Position-Independent Executable file)"* ]]
+	[[ $output == *GNU_RELRO* ]]
+	[[ $output == *NOW* ]]
+}
+
+@test "a changed flag rebuilds, an unchanged one does not" {
+	run make -C "$REPO" all BUILD="$BUILD" prefix=/usr sysconfdir=/etc/test
+	[[ $output != *" -c -o "* ]]
+	run make -C "$REPO" all BUILD="$BUILD" prefix=/usr sysconfdir=/etc/test LDFLAGS=-Wl,-O1
+	[[ $output == *" -c -o "* ]]
+}
+
+@test "uninstall leaves nothing behind" {
+	make -s -C "$REPO" uninstall BUILD="$BUILD" DESTDIR="$DEST" prefix=/usr sysconfdir=/etc/test
+	run find "$DEST" -type f
+	[ -z "$output" ]
+}
