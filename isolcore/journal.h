@@ -16,8 +16,6 @@
 
 #include "plan.h"
 
-#define STATE_DIR "/run/chisol"
-
 /* Limits for what is read: far above any real journal, far below what would hurt. */
 #define JOURNAL_MAX_SIZE (64u << 20)
 
@@ -28,7 +26,7 @@ struct journal_record {
 	char *path;
 	char *found; /* NULL: there was nothing */
 	char *wanted;
-	char *left; /* what the write of wanted left, where that reads otherwise; mostly NULL */
+	char *left; /* how it reads after apply, where that is not wanted; mostly NULL */
 };
 
 struct journal {

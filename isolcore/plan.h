@@ -81,7 +81,10 @@ void plan_restored(struct plan *plan, unsigned int seq, enum knob_restored resto
                    const char *detail);
 /* Will plan_apply() write this knob, if it is not already as wanted? */
 bool knob_is_planned(const struct knob *knob);
-/* Is anything to be undone after this plan, that is: does it write anything? */
+/*
+ * Does the plan hold anything of the machine? A value that is found as wanted counts: another run
+ * may hold it too, and must not put it back while this one needs it.
+ */
 bool plan_changes_system(const struct plan *plan);
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef ISOLCORE_REASON_H
 #define ISOLCORE_REASON_H
 
+#include <stdbool.h>
+
 /* X(identifier, code, meaning) */
 #define REASONS(X)                                                                                 \
 	X(GRANTED, "granted", "written and read back as wanted")                                   \
@@ -57,5 +59,10 @@ struct reason_row {
 
 extern const struct reason_row reason_table[];
 extern const unsigned int n_reasons;
+
+/* The reason that an errno of a write stands for, where nobody knows better. */
+const char *reason_of_errno(int err);
+/* Does the errno say that what was read or written does not exist (any more)? */
+bool errno_is_absent(int err);
 
 #endif

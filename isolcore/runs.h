@@ -2,10 +2,8 @@
 /*
  * The runs of this machine: one journal each in STATE_DIR.
  *
- * Every change of the machine, and every change of the set of journals, happens under the lock
- * STATE_DIR/lock (flock). A run is live as long as its chisol process (pid + start time) is.
- * STATE_DIR must be a real directory, owned by the caller (root) and writable by nobody else;
- * journals that could be somebody else's are not believed.
+ * Every change of the machine, and every change of the set of journals, happens under the lock of
+ * state.h. A run is live as long as its chisol process (pid + start time) is.
  */
 #ifndef ISOLCORE_RUNS_H
 #define ISOLCORE_RUNS_H
@@ -17,12 +15,6 @@ enum run_state {
 	RUN_DEAD,       /* it is gone: to be restored */
 	RUN_OTHER_BOOT, /* nothing of it is left but the file */
 };
-
-/* Takes the lock of the state directory (made if need be; refused with -EPERM or -EACCES and a
- * sentence without root), waiting for it. The lock goes with the descriptor. */
-int state_lock(const struct system *sys, int *lock_fd, struct error *err);
-/* Opens the state directory after looking at its owner and mode. -ENOENT: there is none. */
-int state_open(const struct system *sys, struct error *err);
 
 /* All journals in the state directory, oldest first. Files that cannot be read as journals are
  * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. */

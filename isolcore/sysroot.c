@@ -219,14 +219,19 @@ int sysroot_list(const struct sysroot *root, const char *path, struct namelist *
 			break;
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
-		list->names[list->n++] = xstrdup(entry->d_name);
+		namelist_add(list, entry->d_name);
 	}
 	if (errno)
 		return error_errno(err, errno, "cannot list %s", path);
 	if (list->n)
 		qsort(list->names, list->n, sizeof(*list->names), by_version);
 	return 0;
+}
+
+void namelist_add(struct namelist *list, const char *name)
+{
+	list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
+	list->names[list->n++] = xstrdup(name);
 }
 
 void namelist_free(struct namelist *list)

@@ -66,6 +66,7 @@ struct namelist {
 	}
 int sysroot_list(const struct sysroot *root, const char *path, struct namelist *list,
                  struct error *err);
+void namelist_add(struct namelist *list, const char *name);
 void namelist_free(struct namelist *list);
 #define _cleanup_namelist_ _cleanup_(namelist_free)
 

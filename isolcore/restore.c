@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "restore.h"
+
+#include "state.h"
+
+#include <errno.h>
+
+/* A run above the one that ends, and its record: sorted by path, type, order. */
+struct holder {
+	struct journal *run;
+	struct journal_record *record;
+};
+
+struct holders {
+	struct holder *all;
+	size_t n, room;
+};
+
+static void free_holders(struct holders *holders)
+{
+	free(holders->all);
+}
+#define _cleanup_holders_ _cleanup_(free_holders)
+
+static int compare_knob(const struct journal_record *a, const struct journal_record *b)
+{
+	int order = strcmp(a->path, b->path);
+
+	return order ? order : strcmp(a->type->name, b->type->name);
+}
+
+static int compare_holder(const void *a, const void *b)
+{
+	const struct holder *m = a, *n = b;
+	int order = compare_knob(m->record, n->record);
+
+	if (order)
+		return order;
+	/* Both runs are elements of one list, which is in their order. */
+	return m->run < n->run ? -1 : m->run > n->run;
+}
+
+static void find_holders(struct holders *holders, const struct journal *self, struct run_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct journal *run = &list->runs[i];
+
+		if (run->order <= self->order || strcmp(run->boot_id, self->boot_id))
+			continue;
+		for (size_t k = 0; k < run->n_records; k++) {
+			holders->all = xgrow(holders->all, holders->n + 1, &holders->room,
+			                     sizeof(*holders->all));
+			holders->all[holders->n++] = (struct holder){ run, &run->records[k] };
+		}
+	}
+	if (holders->n)
+		qsort(holders->all, holders->n, sizeof(*holders->all), compare_holder);
+}
+
+/* The index of the lowest run above that holds the knob; n if there is none. */
+static size_t first_holder(const struct holders *holders, const struct journal_record *record)
+{
+	size_t low = 0, high = holders->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_knob(holders->all[middle].record, record) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < holders->n && !compare_knob(holders->all[low].record, record) ? low
+	                                                                           : holders->n;
+}
+
+/* What the run made of the knob. */
+static const char *made(const struct journal_record *record)
+{
+	return record->left ? record->left : record->wanted;
+}
+
+/*
+ * Every run above that found what this one made gets what this one found. Those are the next one
+ * and, as long as a run did not change the knob itself (it was refused), the ones after it.
+ */
+static enum knob_restored hand_over(const struct holders *holders, size_t at,
+                                    const struct journal_record *record, const struct system *sys,
+                                    char **detail)
+{
+	const struct knob_type *type = record->type;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	bool first = true;
+
+	for (; at < holders->n && !compare_knob(holders->all[at].record, record); at++) {
+		const struct holder *above = &holders->all[at];
+		bool unchanged = knob_same(type, made(above->record), above->record->found);
+
+		if (!knob_same(type, above->record->found, record->found)) {
+			if (!knob_same(type, above->record->found, made(record))) {
+				if (!first)
+					break;
+				*detail =
+					xasprintf("run %s found \"%s\" there", above->run->run_id,
+				                  above->record->found ? above->record->found : "");
+				return RESTORE_FOREIGN;
+			}
+			if (journal_open(above->run, sys, &error) ||
+			    journal_amend_found(above->run, above->record->seq, record->found,
+			                        &error)) {
+				*detail = xstrdup(error.text);
+				return RESTORE_FAILED;
+			}
+		}
+		if (!unchanged)
+			break;
+		first = false;
+	}
+	return RESTORE_HANDED_OVER;
+}
+
+static enum knob_restored write_back(const struct journal_record *record, const struct system *sys,
+                                     char **detail)
+{
+	const struct knob_type *type = record->type;
+	_cleanup_error_ struct error write_error = ERROR_INIT, read_error = ERROR_INIT;
+	_cleanup_free_
+	char *now = NULL;
+	int rc;
+
+	type->write(sys, record->path, record->found, &write_error);
+	rc = type->read(sys, record->path, &now, &read_error);
+	if (errno_is_absent(-rc))
+		return record->found ? RESTORE_GONE : RESTORE_DONE;
+	if (!rc && knob_same(type, now, record->found))
+		return RESTORE_DONE;
+	if (write_error.err)
+		*detail = xstrdup(write_error.text);
+	else if (rc)
+		*detail = xstrdup(read_error.text);
+	else
+		*detail = xasprintf("\"%s\" was written to %s, and it reads \"%s\"",
+		                    record->found ? record->found : "", record->path, now);
+	return RESTORE_FAILED;
+}
+
+static enum knob_restored compare_and_swap(const struct journal_record *record,
+                                           const struct system *sys, char **detail)
+{
+	const struct knob_type *type = record->type;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	_cleanup_free_
+	char *now = NULL;
+	int rc = type->read(sys, record->path, &now, &error);
+
+	if (errno_is_absent(-rc))
+		return record->found ? RESTORE_GONE : RESTORE_NONE;
+	if (rc) {
+		*detail = xstrdup(error.text);
+		return RESTORE_FAILED;
+	}
+	if (knob_same(type, now, record->found))
+		return RESTORE_NONE;
+	/* A crash may have come between the write and the note of what it left. */
+	if (knob_same(type, now, made(record)) || knob_same(type, now, record->wanted))
+		return write_back(record, sys, detail);
+	*detail = xasprintf("%s reads \"%s\", neither what the run wrote (\"%s\") nor what it "
+	                    "found (\"%s\")",
+	                    record->path, now, made(record), record->found ? record->found : "");
+	return RESTORE_FOREIGN;
+}
+
+struct outcome {
+	enum knob_restored restored;
+	char *detail;
+};
+
+/*
+ * Twice, as what fails the first time may depend on what comes after it: a value in a group that
+ * is removed later is gone with it.
+ */
+static void restore_records(struct journal *self, struct run_list *list, const struct system *sys,
+                            struct outcome *outcomes)
+{
+	_cleanup_holders_ struct holders holders = { 0 };
+
+	find_holders(&holders, self, list);
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = self->n_records; i-- > 0;) {
+			const struct journal_record *record = &self->records[i];
+			size_t above = first_holder(&holders, record);
+
+			if (pass && outcomes[i].restored != RESTORE_FAILED)
+				continue;
+			free(outcomes[i].detail);
+			outcomes[i].detail = NULL;
+			outcomes[i].restored =
+				above < holders.n
+					? hand_over(&holders, above, record, sys,
+			                            &outcomes[i].detail)
+					: compare_and_swap(record, sys, &outcomes[i].detail);
+		}
+	}
+}
+
+static int remove_file(const struct sysroot *root, const char *path, struct error *err)
+{
+	_cleanup_close_
+	int dir = state_open(root, err);
+
+	if (dir < 0)
+		return dir;
+	if (unlinkat(dir, strrchr(path, '/') + 1, 0) && errno != ENOENT)
+		return error_errno(err, errno, "cannot remove %s", path);
+	return 0;
+}
+
+/* What other runs were handed must be on disk before this run's record of it goes. */
+static int sync_amended(struct run_list *list, const struct journal *self, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < list->n; i++)
+		if (&list->runs[i] != self && list->runs[i].fd >= 0)
+			rc = journal_sync(&list->runs[i], err);
+	return rc;
+}
+
+/* self is an element of the list, or a run whose journal somebody removed. */
+static int restore(struct journal *self, struct run_list *list, const struct system *sys,
+                   restore_outcome_fn *outcome, void *ctx, struct error *err)
+{
+	struct outcome *outcomes = xcalloc(self->n_records, sizeof(*outcomes));
+	int rc = 0;
+
+	restore_records(self, list, sys, outcomes);
+	for (size_t i = self->n_records; i-- > 0;) {
+		const struct journal_record *record = &self->records[i];
+
+		if (outcome)
+			outcome(ctx, self, record, outcomes[i].restored, outcomes[i].detail);
+		if (outcomes[i].restored == RESTORE_FAILED && !rc)
+			rc = error_set(err, EIO, "cannot put %s back to \"%s\": %s", record->name,
+			               record->found ? record->found : "", outcomes[i].detail);
+		free(outcomes[i].detail);
+	}
+	free(outcomes);
+	if (!rc)
+		rc = sync_amended(list, self, err);
+	return rc ? rc : remove_file(&sys->root, self->path, err);
+}
+
+/* The dead runs of this boot above the given order, the youngest first. They leave the list. */
+static int restore_dead_above(struct run_list *list, unsigned long long order,
+                              const struct system *sys, restore_outcome_fn *outcome, void *ctx,
+                              struct error *err)
+{
+	int first = 0;
+
+	for (size_t i = list->n; i-- > 0 && list->runs[i].order > order;) {
+		struct journal *run = &list->runs[i];
+		int rc;
+
+		if (run_state(run, sys) != RUN_DEAD)
+			continue;
+		rc = restore(run, list, sys, outcome, ctx, first ? NULL : err);
+		if (rc) {
+			first = first ? first : rc;
+			continue;
+		}
+		journal_free(run);
+		memmove(run, run + 1, (--list->n - i) * sizeof(*run));
+	}
+	return first;
+}
+
+int run_restore(struct journal *j, const struct system *sys, restore_outcome_fn *outcome, void *ctx,
+                struct error *err)
+{
+	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
+	struct journal *self = j;
+	int rc = run_list_load(&list, sys, err);
+
+	if (rc)
+		return rc;
+	/* A run that died on top of this one has to go first; it is told of by --restore, and what
+	 * fails stays in its journal. */
+	restore_dead_above(&list, j->order, sys, NULL, NULL, NULL);
+	for (size_t i = 0; i < list.n; i++)
+		if (!strcmp(list.runs[i].run_id, j->run_id))
+			self = &list.runs[i];
+	return restore(self, &list, sys, outcome, ctx, err);
+}
+
+/* The temporary name of a journal is only there while its writer holds the lock. */
+static int remove_unfinished(const struct system *sys, struct error *err)
+{
+	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	int rc = sysroot_list(&sys->root, STATE_DIR, &names, err);
+
+	for (size_t i = 0; !rc && i < names.n; i++) {
+		const char *dot = strrchr(names.names[i], '.');
+		_cleanup_free_
+		char *path = xasprintf("%s/%s", STATE_DIR, names.names[i]);
+
+		if (dot && !strcmp(dot, ".tmp"))
+			rc = remove_file(&sys->root, path, err);
+	}
+	return rc;
+}
+
+int run_restore_dead(const struct system *sys, restore_outcome_fn *outcome, void *ctx,
+                     struct error *err)
+{
+	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
+	int rc = remove_unfinished(sys, err);
+
+	if (!rc)
+		rc = run_list_load(&list, sys, err);
+	for (size_t i = 0; !rc && i < list.n; i++)
+		if (run_state(&list.runs[i], sys) == RUN_OTHER_BOOT)
+			rc = remove_file(&sys->root, list.runs[i].path, err);
+	return rc ? rc : restore_dead_above(&list, 0, sys, outcome, ctx, err);
+}

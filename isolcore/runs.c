@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "runs.h"
+
+#include "process.h"
+#include "state.h"
+
+#include <errno.h>
+
+void run_list_free(struct run_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		journal_free(&list->runs[i]);
+	free(list->runs);
+	namelist_free(&list->bad);
+	*list = (struct run_list)RUN_LIST_INIT;
+}
+
+static bool is_journal(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".journal");
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct journal *m = a, *n = b;
+
+	if (m->order != n->order)
+		return m->order < n->order ? -1 : 1;
+	return strcmp(m->run_id, n->run_id);
+}
+
+static void load_one(struct run_list *list, const struct system *sys, const char *name)
+{
+	_cleanup_error_ struct error error = ERROR_INIT;
+	_cleanup_free_
+	char *path = xasprintf("%s/%s", STATE_DIR, name);
+	struct journal journal = JOURNAL_INIT;
+	int rc = journal_load(&journal, sys, path, &error);
+
+	if (rc == -ENOENT) /* its run has ended since the directory was read */
+		return;
+	if (rc) {
+		namelist_add(&list->bad, error.text);
+		return;
+	}
+	list->runs = xgrow(list->runs, list->n + 1, &list->room, sizeof(*list->runs));
+	list->runs[list->n++] = journal;
+}
+
+int run_list_load(struct run_list *list, const struct system *sys, struct error *err)
+{
+	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	_cleanup_close_
+	int dir = state_open(&sys->root, err);
+	int rc;
+
+	*list = (struct run_list)RUN_LIST_INIT;
+	if (dir == -ENOENT) {
+		if (err)
+			error_clear(err);
+		return 0;
+	}
+	if (dir < 0)
+		return dir;
+	rc = sysroot_list(&sys->root, STATE_DIR, &names, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < names.n; i++)
+		if (is_journal(names.names[i]))
+			load_one(list, sys, names.names[i]);
+	if (list->n)
+		qsort(list->runs, list->n, sizeof(*list->runs), by_order);
+	return 0;
+}
+
+enum run_state run_state(const struct journal *j, const struct system *sys)
+{
+	if (strcmp(j->boot_id, sys->machine.boot_id))
+		return RUN_OTHER_BOOT;
+	if (j->pid == getpid())
+		return RUN_DEAD;
+	return process_alive(&sys->root, j->pid, j->start_time) ? RUN_LIVE : RUN_DEAD;
+}
+
+unsigned long long run_list_next_order(const struct run_list *list)
+{
+	return list->n ? list->runs[list->n - 1].order + 1 : 1;
+}
+
+void run_list_cpus(const struct run_list *list, const struct system *sys, struct cpumask *taken)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (run_state(&list->runs[i], sys) == RUN_LIVE)
+			cpumask_or(taken, &list->runs[i].cpus);
+}
+
+int run_list_check_cpus(const struct run_list *list, const struct system *sys,
+                        const struct cpumask *wanted, struct error *err)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct journal *run = &list->runs[i];
+		_cleanup_cpumask_ struct cpumask both = CPUMASK_INIT;
+		_cleanup_free_
+		char *cpus = NULL;
+
+		if (!cpumask_intersects(&run->cpus, wanted) || run_state(run, sys) != RUN_LIVE)
+			continue;
+		cpumask_copy(&both, &run->cpus);
+		cpumask_and(&both, wanted);
+		cpus = cpumask_list(&both);
+		return error_set(err, EBUSY,
+		                 "cannot use CPU %s: run %s (process %d: %s) has it; choose other "
+		                 "CPUs or wait for that run to end (chisol --status lists them)",
+		                 cpus, run->run_id, run->pid, run->command);
+	}
+	return 0;
+}

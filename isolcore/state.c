@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+int state_open(const struct sysroot *root, struct error *err)
+{
+	_cleanup_close_
+	int fd = sysroot_openat(root, STATE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st))
+		return error_errno(err, errno, "cannot look at %s", STATE_DIR);
+	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, EPERM,
+		                 "cannot trust %s: it belongs to user %u and has mode %04o; nobody "
+		                 "but root may be able to write there",
+		                 STATE_DIR, st.st_uid, st.st_mode & 07777);
+	return take_fd(&fd);
+}
+
+int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
+{
+	_cleanup_close_
+	int dir = -1, fd = -1;
+	int rc = sysroot_mkdir(root, STATE_DIR, 0755, NULL);
+
+	if (rc && rc != -EEXIST) {
+		error_errno(err, -rc, "cannot make the directory %s", STATE_DIR);
+		goto refused;
+	}
+	dir = state_open(root, err);
+	if (dir < 0)
+		return dir;
+	/* Nobody else may open it: whoever holds the lock makes every chisol wait. */
+	fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		rc = error_errno(err, errno, "cannot open %s/lock", STATE_DIR);
+		goto refused;
+	}
+	while (flock(fd, LOCK_EX)) {
+		if (errno != EINTR)
+			return error_errno(err, errno, "cannot lock %s/lock", STATE_DIR);
+	}
+	*lock_fd = take_fd(&fd);
+	return 0;
+
+refused:
+	if (rc == -EACCES || rc == -EPERM)
+		error_append(err, "; settings of the machine are root's to change");
+	return rc;
+}
