@@ -18,6 +18,7 @@
  * need them.
  */
 enum task_stage {
+	TASK_STAGE_FLUSH, /* while still in no group of the run */
 	TASK_STAGE_CGROUP,
 	TASK_STAGE_AFFINITY_RESET,
 	TASK_STAGE_AFFINITY,
