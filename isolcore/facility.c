@@ -4,8 +4,11 @@
 /*
  * The order of effects. irqbalance is told first, or it would move back what irq moves away. The
  * cgroup comes last: once the CPUs are in an isolated partition, some of the other settings are
- * refused for them (the fair server's is, on 6.12).
+ * refused for them (the fair server's is, on 6.12). Task isolation, which writes no file of a CPU,
+ * looks at what the cgroup plans.
  */
 const struct facility *const facility_table[] = {
+	&facility_vmstat,
+	&facility_task_isolation,
 	NULL,
 };

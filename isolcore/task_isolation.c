@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Quiescing the command's CPUs: by the kernel's task isolation interface where there is one;
+ * otherwise by placement (the kernel keeps its vmstat worker off these CPUs anyway), or by a
+ * stand-in (that worker made rare for the length of the run). task_isolation.accept says how much
+ * less than the first still counts as granted.
+ *
+ * Activation and inheritance are matters of the kernel interface. Placement and stand-in hold for
+ * every thread on the CPUs from the start, so where one of them is accepted it stands for "-a" and
+ * "-I" as well, and the report says so. An interface that answers the probe and refuses afterwards
+ * is an error, never a reason to fall back.
+ */
+#include "isol_prctl.h"
+#include "vmstat.h"
+
+#include <errno.h>
+
+struct isolation {
+	struct isol_interface isol;
+	unsigned int quiesce, inherit;
+	bool activate, oneshot;
+	enum accept accept;
+	const struct knob *interval; /* the stand-in, in the plan; NULL: none planned */
+};
+
+static void isolation_free(void *data)
+{
+	struct isolation *is = data;
+
+	isol_interface_free(&is->isol);
+	free(is);
+}
+
+/* "vmstat_sync, active, inherit conf,active" */
+static char *state_text(const struct isol_state *state)
+{
+	static const char *const inherits[] = {
+		[0] = "",
+		[INHERIT_CONF] = ", inherit conf",
+		[INHERIT_ACTIVE] = ", inherit active",
+		[INHERIT_CONF | INHERIT_ACTIVE] = ", inherit conf,active",
+	};
+
+	return xasprintf("%s%s%s", state->quiesce & QUIESCE_VMSTAT_SYNC ? "vmstat_sync" : "none",
+	                 state->active ? ", active" : "",
+	                 inherits[state->inherit & (INHERIT_CONF | INHERIT_ACTIVE)]);
+}
+
+static int refuse(struct task_setting *t, enum knob_state state, const char *reason,
+                  struct error *why, struct error *err)
+{
+	task_judge(t, state, reason, "%s", why->text);
+	why->reason = reason;
+	return error_move(err, why);
+}
+
+/* Known since the plan was made. */
+static int unavailable(const struct task_setting *t, struct error *err)
+{
+	int rc = error_set(err, EOPNOTSUPP, "%s", t->detail);
+
+	if (err)
+		err->reason = t->reason;
+	return rc;
+}
+
+/* The order of effects is that of the posted chisol. */
+static int configure(struct isolation *is, struct error *err)
+{
+	int rc = 0;
+
+	if (is->quiesce)
+		rc = isol_set_quiesce(&is->isol, is->quiesce, is->oneshot, err);
+	if (!rc && is->activate)
+		rc = isol_activate(&is->isol, err);
+	if (!rc && is->inherit)
+		rc = isol_set_inherit(&is->isol, is->inherit, err);
+	return rc;
+}
+
+/* Compares what the calls and the file tell. Privileges are gone by now, so that the file may be
+ * out of reach; the parent, which kept them, looks at it when it observes. */
+static int read_back(const struct system *sys, struct isolation *is, struct task_setting *t,
+                     struct error *err)
+{
+	_cleanup_error_ struct error unreadable = ERROR_INIT;
+	struct isol_state calls, file;
+	int rc = isol_get(&is->isol, &calls, err);
+
+	if (rc)
+		return rc;
+	free(t->granted);
+	t->granted = state_text(&calls);
+	if (calls.quiesce != is->quiesce || calls.active != is->activate ||
+	    calls.inherit != is->inherit)
+		return error_set(err, EIO,
+		                 "the kernel took the task isolation settings, but reads \"%s\" "
+		                 "instead of \"%s\"",
+		                 t->granted, t->wanted);
+	if (isol_get_file(sys, 0, &file, &unreadable) == -EACCES)
+		return 0;
+	if (unreadable.err)
+		return error_move(err, &unreadable);
+	if (file.quiesce != is->quiesce || file.active != is->activate)
+		return error_set(err, EIO,
+		                 "the prctl calls tell \"%s\", but /proc/self/task_isolation is "
+		                 "not of that opinion",
+		                 t->granted);
+	return 0;
+}
+
+static int apply_by_kernel(const struct system *sys, struct task_setting *t, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct isolation *is = t->data;
+	int rc;
+
+	if (t->state == KNOB_UNAVAILABLE)
+		return unavailable(t, err);
+	rc = configure(is, &why);
+	if (!rc)
+		rc = read_back(sys, is, t, &why);
+	if (rc)
+		return refuse(t, KNOB_REFUSED,
+		              rc == -EIO ? REASON_READ_BACK_DIFFERS : reason_of_errno(-rc), &why,
+		              err);
+	task_judge(t, KNOB_GRANTED, REASON_BY_KERNEL, "%s; %s",
+	           is->activate ? "active in the main thread"
+	           : is->quiesce
+	                   ? "configured in the main thread; the program itself has to activate it"
+	                   : "nothing is configured yet; the program itself has to do it",
+	           is->inherit & INHERIT_ACTIVE ? "its threads and children start active"
+	           : is->inherit ? "its threads and children start with the configuration"
+	                         : "its threads and children start without (no -I conf)");
+	return 0;
+}
+
+static bool is_zombie(const struct system *sys, pid_t pid)
+{
+	_cleanup_free_
+	char *path = xasprintf("/proc/%d/stat", pid);
+	_cleanup_free_
+	char *stat = NULL;
+	const char *comm_end =
+		sysroot_read(&sys->root, path, &stat, NULL) ? NULL : strrchr(stat, ')');
+
+	return !comm_end || !strncmp(comm_end, ") Z", 3) || !strncmp(comm_end, ") X", 3);
+}
+
+/* A program that activates or inherits more than it was given does what it is meant to: only a
+ * configuration that is gone is a change. A process that has ended has none. */
+static int observe_by_kernel(const struct system *sys, const struct task_setting *t, pid_t pid,
+                             char **value)
+{
+	const struct isolation *is = t->data;
+	struct isol_state state;
+	int rc = is_zombie(sys, pid) ? -ESRCH : isol_get_file(sys, pid, &state, NULL);
+
+	if (rc)
+		return rc;
+	*value = state.quiesce == is->quiesce && t->granted ? xstrdup(t->granted)
+	                                                    : state_text(&state);
+	return 0;
+}
+
+static const struct task_op by_kernel = {
+	.stage = TASK_STAGE_ISOLATION,
+	.apply = apply_by_kernel,
+	.observe = observe_by_kernel,
+	.free_data = isolation_free,
+};
+
+/* A stand-in is worth its name only if the worker comes less often than the kernel's default. */
+static bool stands_in(const struct knob *interval, const char *value)
+{
+	return interval && value && strcmp(value, "0") != 0 && !knob_same_number(value, "1");
+}
+
+static bool accepts(const struct isolation *is, enum accept by)
+{
+	return is->accept == ACCEPT_AUTO || by <= is->accept;
+}
+
+/* ACCEPT_KERNEL: neither. */
+static enum accept met_by(const struct isolation *is, const struct cpumask *cpus,
+                          const struct cpumask *spared, const char *interval)
+{
+	if (cpumask_subset(cpus, spared) && accepts(is, ACCEPT_PLACEMENT))
+		return ACCEPT_PLACEMENT;
+	if (stands_in(is->interval, interval) && accepts(is, ACCEPT_STAND_IN))
+		return ACCEPT_STAND_IN;
+	return ACCEPT_KERNEL;
+}
+
+/* What would have been needed, one clause for each way. */
+static int not_met(struct error *err, const struct isolation *is, const struct system *sys,
+                   const struct cpumask *cpus)
+{
+	_cleanup_free_
+	char *list = cpumask_list(cpus);
+	int rc = error_set(err, EOPNOTSUPP, "vmstat_sync: %s", is->isol.absent);
+
+	if (!accepts(is, ACCEPT_PLACEMENT))
+		return error_append(err, "; nothing less is accepted (task_isolation.accept = "
+		                         "kernel; \"placement\" or \"stand-in\" would)");
+	if (vmstat_spares_boot_isolated(&sys->machine))
+		rc = error_append(err,
+		                  "; CPUs %s are not all isolated (boot with nohz_full=%s or "
+		                  "isolcpus=%s%s)",
+		                  list, list, list,
+		                  vmstat_spares_partitions(&sys->machine)
+		                          ? ", or ask for cgroup.partition = isolated on cgroup v2"
+		                          : "");
+	else
+		rc = error_append(err,
+		                  "; Linux %u.%u does not keep its vmstat worker off any CPU "
+		                  "(6.5 does)",
+		                  sys->machine.kernel_major, sys->machine.kernel_minor);
+	if (!accepts(is, ACCEPT_STAND_IN))
+		return error_append(err, "; a longer vm.stat_interval is not accepted "
+		                         "(task_isolation.accept = placement)");
+	if (is->interval && is->interval->detail)
+		return error_append(err, "; no stand-in: %s", is->interval->detail);
+	if (is->interval)
+		return error_append(err, "; vm.stat_interval = %s is no stand-in",
+		                    is->interval->wanted);
+	return rc;
+}
+
+static void judge_met(struct task_setting *t, enum knob_state state, enum accept by,
+                      const char *interval)
+{
+	const struct isolation *is = t->data;
+	const char *all = is->activate || is->inherit
+	                          ? "; it holds for all threads on these CPUs without being "
+	                            "activated or inherited"
+	                          : "";
+
+	if (by == ACCEPT_PLACEMENT)
+		task_judge(t, state, REASON_BY_PLACEMENT,
+		           "the kernel keeps its vmstat worker off these CPUs%s", all);
+	else
+		task_judge(t, state, REASON_BY_STAND_IN,
+		           "not synchronised, only rarer: vm.stat_interval = %s s while the "
+		           "command runs (%s)%s",
+		           interval, is->isol.absent, all);
+}
+
+static int read_cpus(const struct system *sys, pid_t pid, struct cpumask *cpus,
+                     struct cpumask *spared, struct error *err)
+{
+	int rc = cpumask_get_affinity(cpus, pid);
+
+	return rc ? error_errno(err, -rc, "cannot read the CPU mask of process %d", pid)
+	          : vmstat_spared_cpus(sys, spared, err);
+}
+
+/* Judged by what the process got, after its cgroup and its mask are settled. */
+static int apply_without_kernel(const struct system *sys, struct task_setting *t, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, spared = CPUMASK_INIT;
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct isolation *is = t->data;
+	const char *interval =
+		is->interval && is->interval->state == KNOB_GRANTED ? is->interval->granted : NULL;
+	enum accept by;
+	int rc;
+
+	if (t->state == KNOB_UNAVAILABLE)
+		return unavailable(t, err);
+	rc = read_cpus(sys, 0, &cpus, &spared, &why);
+	if (rc)
+		return refuse(t, KNOB_REFUSED, REASON_UNREADABLE, &why, err);
+	by = met_by(is, &cpus, &spared, interval);
+	if (by == ACCEPT_KERNEL) {
+		not_met(&why, is, sys, &cpus);
+		return refuse(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE, &why, err);
+	}
+	xreplace(&t->granted, by == ACCEPT_PLACEMENT ? "placement" : "stand-in");
+	judge_met(t, KNOB_GRANTED, by, interval);
+	return 0;
+}
+
+static int observe_without_kernel(const struct system *sys, const struct task_setting *t, pid_t pid,
+                                  char **value)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, spared = CPUMASK_INIT;
+	const struct isolation *is = t->data;
+	_cleanup_free_
+	char *interval = NULL;
+	int rc = read_cpus(sys, pid, &cpus, &spared, NULL);
+
+	if (rc)
+		return rc;
+	if (is->interval)
+		rc = is->interval->type->read(sys, is->interval->path, &interval, NULL);
+	if (rc)
+		return rc;
+	switch (met_by(is, &cpus, &spared, interval)) {
+	case ACCEPT_PLACEMENT:
+		*value = xstrdup("placement");
+		break;
+	case ACCEPT_STAND_IN:
+		*value = xstrdup("stand-in");
+		break;
+	default:
+		*value = xstrdup("none");
+	}
+	return 0;
+}
+
+static const struct task_op without_kernel = {
+	.stage = TASK_STAGE_ISOLATION,
+	.apply = apply_without_kernel,
+	.observe = observe_without_kernel,
+	.free_data = isolation_free,
+};
+
+static const struct knob *planned_partition(const struct plan *plan)
+{
+	plan_for_each (knob, plan)
+		if (knob->wanted && !strcmp(knob->wanted, "isolated") &&
+		    strstr(knob->path, "/cpuset.cpus.partition"))
+			return knob;
+	return NULL;
+}
+
+/*
+ * An isolated partition that the plan makes may turn out invalid. So whatever is not certain now
+ * gets the stand-in too, if that is accepted, and the child sees what it has. The stand-in is
+ * tried: whether the whole is met is for the task setting to say.
+ */
+static int plan_without_kernel(struct plan *plan, const struct system *sys,
+                               const struct request *req, struct task_setting *t, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask spared = CPUMASK_INIT;
+	_cleanup_error_ struct error why = ERROR_INIT;
+	const struct knob *partition = NULL;
+	struct isolation *is = t->data;
+	enum accept by;
+	int rc;
+
+	if (!is->quiesce) {
+		task_judge(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE,
+		           "nothing to inherit: %s, and nothing is asked to be quiesced",
+		           is->isol.absent);
+		return 0;
+	}
+	rc = vmstat_spared_cpus(sys, &spared, err);
+	if (rc)
+		return rc;
+	if (vmstat_spares_partitions(&sys->machine) && accepts(is, ACCEPT_PLACEMENT))
+		partition = planned_partition(plan);
+	by = met_by(is, &req->cpus.workload, &spared, NULL);
+	if (by != ACCEPT_PLACEMENT && accepts(is, ACCEPT_STAND_IN)) {
+		is->interval = vmstat_interval(plan, sys, req, t->facility, POLICY_TRY);
+		if (is->interval->state == KNOB_PLANNED)
+			by = met_by(is, &req->cpus.workload, &spared, is->interval->wanted);
+	}
+	if (partition && by != ACCEPT_PLACEMENT)
+		task_judge(t, KNOB_PLANNED, REASON_BY_PLACEMENT,
+		           "if %s becomes an isolated partition%s", partition->path,
+		           by == ACCEPT_STAND_IN ? "; else by stand-in" : "");
+	else if (by != ACCEPT_KERNEL)
+		judge_met(t, KNOB_PLANNED, by, is->interval ? is->interval->wanted : NULL);
+	else {
+		not_met(&why, is, sys, &req->cpus.workload);
+		task_judge(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE, "%s", why.text);
+	}
+	return 0;
+}
+
+static int plan_isolation(struct plan *plan, const struct system *sys, const struct request *req,
+                          const char *run_id, struct error *err)
+{
+	const struct isol_state asked = {
+		.quiesce = req->task_isolation.quiesce,
+		.inherit = req->task_isolation.inherit |
+		           (req->task_isolation.inherit & INHERIT_ACTIVE ? INHERIT_CONF : 0),
+		.active = req->task_isolation.activate,
+	};
+	_cleanup_free_
+	char *wanted = state_text(&asked);
+	struct task_setting *t;
+	struct isolation *is;
+
+	(void)run_id;
+	if (!policy_asked(req->task_isolation.policy))
+		return 0;
+	if (asked.active && !asked.quiesce)
+		return error_set(err, EINVAL,
+		                 "cannot activate task isolation with nothing to quiesce: add -q "
+		                 "vmstat_sync (task_isolation.quiesce)");
+	if (asked.active && req->task_isolation.oneshot)
+		return error_set(err, EINVAL,
+		                 "task_isolation.oneshot and activation exclude each other: the "
+		                 "one quiesce would be spent in chisol, before the command starts");
+	if (!asked.quiesce && !asked.inherit)
+		return 0;
+	is = xcalloc(1, sizeof(*is));
+	*is = (struct isolation){
+		.quiesce = asked.quiesce,
+		.inherit = asked.inherit,
+		.activate = asked.active,
+		.oneshot = req->task_isolation.oneshot,
+		.accept = req->task_isolation.accept,
+	};
+	isol_probe(&is->isol, sys, req->task_isolation.prctl_base, req->task_isolation.abi);
+	t = plan_add_task(plan, &facility_task_isolation,
+	                  is->isol.absent ? &without_kernel : &by_kernel,
+	                  req->task_isolation.policy, "task_isolation.quiesce", wanted,
+	                  "the vmstat worker does not interrupt the command");
+	t->data = is;
+	if (is->isol.absent)
+		return plan_without_kernel(plan, sys, req, t, err);
+	if (is->quiesce & ~is->isol.quiesce)
+		task_judge(t, KNOB_UNAVAILABLE, REASON_ABSENT,
+		           "this kernel's task isolation does not offer vmstat_sync");
+	else
+		task_judge(t, KNOB_PLANNED, REASON_BY_KERNEL, NULL);
+	return 0;
+}
+
+const struct facility facility_task_isolation = {
+	.name = "task_isolation",
+	.title = "task isolation",
+	.plan = plan_isolation,
+};
