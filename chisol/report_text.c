@@ -79,10 +79,11 @@ static char *outcome_words(const struct run_report *report)
 static void print_command(FILE *out, const struct run_report *report)
 {
 	_cleanup_free_
-	char *outcome = outcome_words(report), *command = escape_command(report->req->argv);
+	char *outcome = outcome_words(report), *command = NULL, *text = NULL;
 
-	print_item(out, "command", command);
-	print_item(out, "outcome", outcome);
+	command = escape_command(report->req->argv);
+	text = xasprintf("%s: %s", command, outcome);
+	print_item(out, "command", text);
 }
 
 static void print_machine(FILE *out, const struct run_report *report)
