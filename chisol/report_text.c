@@ -79,11 +79,10 @@ static char *outcome_words(const struct run_report *report)
 static void print_command(FILE *out, const struct run_report *report)
 {
 	_cleanup_free_
-	char *outcome = outcome_words(report), *command = NULL, *text = NULL;
+	char *outcome = outcome_words(report), *command = escape_command(report->req->argv);
 
-	command = escape_command(report->req->argv);
-	text = xasprintf("%s: %s", command, outcome);
-	print_item(out, "command", text);
+	print_item(out, "command", command);
+	print_item(out, "outcome", outcome);
 }
 
 static void print_machine(FILE *out, const struct run_report *report)
