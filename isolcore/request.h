@@ -33,7 +33,8 @@ enum partition {
 
 /* How much less than a quiesce by the kernel still counts as granted. */
 enum accept {
-	ACCEPT_AUTO, /* ACCEPT_KERNEL if a profile or --set says policy = require, else STAND_IN */
+	ACCEPT_AUTO, /* until request_resolve(): ACCEPT_KERNEL if a profile or --set says
+	                policy = require, else ACCEPT_STAND_IN */
 	ACCEPT_KERNEL,
 	ACCEPT_PLACEMENT,
 	ACCEPT_STAND_IN,
@@ -49,8 +50,22 @@ enum isolation_abi {
 #define INHERIT_CONF        (1u << 0)
 #define INHERIT_ACTIVE      (1u << 1)
 
+/* Who gave a key its value; the later ones win over the earlier. */
+enum given {
+	GIVEN_NOT,     /* nobody: it has its default */
+	GIVEN_PROFILE, /* a profile */
+	GIVEN_SET,     /* --set */
+	GIVEN_OPTION,  /* an option of its own, such as -c */
+};
+
+struct request_origin {
+	enum given given;
+	char *text; /* for messages: "conf/oslat.conf:12", "--set", "-c" */
+};
+
 struct request {
 	char **argv; /* the command; NULL-terminated, borrowed from main's argv */
+	struct request_origin *origins; /* one for each row of profile_keys[] */
 
 	struct {
 		enum policy policy; /* for sections that do not say their own */
@@ -115,11 +130,16 @@ void request_init(struct request *req);
 void request_free(struct request *req);
 #define _cleanup_request_ _cleanup_(request_free)
 
+/* Who gave a key its value, "irq.threads": "conf/oslat.conf:12", "--set", "-c"; NULL: nobody. */
+const char *request_origin(const struct request *req, const char *section_dot_key);
+
 /*
- * Settles what depends on the machine: turns the CPU texts into masks and checks them. Refuses
- * (-EINVAL, sentence with the offending piece) CPUs that do not exist or are offline, and, when
- * anything of the machine is to be changed, a workload that leaves no housekeeping CPU.
- * taken: CPUs of other live runs (may be NULL), never housekeeping for this one.
+ * Settles the policies and what depends on the machine: turns the CPU texts into masks and checks
+ * them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The sentence
+ * names who asked and the offending piece:
+ * -EINVAL          values that contradict each other, or a text that is no CPU list, or a workload
+ *                  that leaves no housekeeping CPU though a section that needs one is asked for
+ * -ENXIO, -ENODEV  a CPU that does not exist, that is offline
  */
 int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
                     struct error *err);

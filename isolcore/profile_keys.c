@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile_keys.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "text.h"
+
+static const struct key_word policy_words[] = {
+	{ "require", POLICY_REQUIRE },
+	{ "try", POLICY_TRY },
+	{ "off", POLICY_OFF },
+	{ 0 },
+};
+
+static const struct key_word answer_words[] = {
+	{ "yes", ANSWER_YES },
+	{ "no", ANSWER_NO },
+	{ "auto", ANSWER_AUTO },
+	{ 0 },
+};
+
+static const struct key_word bool_words[] = {
+	{ "yes", true },
+	{ "no", false },
+	{ 0 },
+};
+
+static const struct key_word partition_words[] = {
+	{ "auto", PARTITION_AUTO },
+	{ "member", PARTITION_MEMBER },
+	{ "root", PARTITION_ROOT },
+	{ "isolated", PARTITION_ISOLATED },
+	{ 0 },
+};
+
+static const struct key_word accept_words[] = {
+	{ "auto", ACCEPT_AUTO },
+	{ "kernel", ACCEPT_KERNEL },
+	{ "placement", ACCEPT_PLACEMENT },
+	{ "stand-in", ACCEPT_STAND_IN },
+	{ 0 },
+};
+
+static const struct key_word abi_words[] = {
+	{ "auto", ISOLATION_ABI_AUTO },
+	{ "v4", ISOLATION_ABI_V4 },
+	{ "v6", ISOLATION_ABI_V6 },
+	{ 0 },
+};
+
+static const struct key_word quiesce_words[] = {
+	{ "vmstat_sync", QUIESCE_VMSTAT_SYNC },
+	{ "none", 0 },
+	{ 0 },
+};
+
+static const struct key_word inherit_words[] = {
+	{ "conf", INHERIT_CONF },
+	{ "active", INHERIT_CONF | INHERIT_ACTIVE }, /* the kernel refuses active without conf */
+	{ "none", 0 },
+	{ 0 },
+};
+
+#define AT(section_, name_, member)                    \
+	.section = #section_, .name = #name_,          \
+	.offset = offsetof(struct request, section_) + \
+	          offsetof(__typeof__(((struct request *)0)->section_), member)
+
+#define POLICY(section_)                                                                   \
+	{                                                                                  \
+		AT(section_, policy, policy),                                              \
+			.type = KEY_WORD, .words = policy_words,                           \
+			.help = "what happens when the section's settings are not granted" \
+	}
+
+/*
+ * PR_ISOL_FEAT_GET and the four numbers after it. Below 63 every number has had another meaning in
+ * every kernel that could carry the interface (include/uapi/linux/prctl.h).
+ */
+#define PRCTL_BASE_MIN 63
+#define PRCTL_BASE_MAX 2147483642
+
+/* The kernel keeps the interval in jiffies in an int; HZ is 1000 at most. */
+#define STAT_INTERVAL_MAX 2147483
+
+const struct profile_key profile_keys[] = {
+	{ AT(profile, policy, policy), .type = KEY_WORD, .words = policy_words,
+	  .default_text = "try", .help = "the policy of sections that do not say their own" },
+	{ AT(profile, description, description), .type = KEY_TEXT,
+	  .help = "one line for people, shown in the report" },
+
+	POLICY(cpus),
+	{ AT(cpus, workload, workload_text), .type = KEY_CPUS, .file = "sched_setaffinity(2)",
+	  .help = "the CPUs of the command" },
+	{ AT(cpus, housekeeping, housekeeping_text), .type = KEY_CPUS,
+	  .help = "where everything else goes, of those that are left" },
+
+	POLICY(cgroup),
+	{ AT(cgroup, partition, partition), .type = KEY_WORD, .words = partition_words,
+	  .default_text = "auto", .file = "cpuset.cpus.partition, cpuset.sched_load_balance",
+	  .since = "4.18 (cgroup v2: 5.0; isolated: 6.1)",
+	  .help = "how far the CPUs are taken out of the scheduler's load balancing" },
+	{ AT(cgroup, helpers, helpers), .type = KEY_WORD, .words = answer_words,
+	  .default_text = "auto", .file = "cgroup.type, cgroup.threads",
+	  .since = "4.14 (cgroup v2)",
+	  .help = "make a second group on the housekeeping CPUs for helper threads" },
+	{ AT(cgroup, evict, evict), .type = KEY_WORD, .words = answer_words, .default_text = "auto",
+	  .file = "/proc/PID/task/TID/status (Cpus_allowed)",
+	  .help = "move other tasks off the CPUs" },
+	{ AT(cgroup, parent, parent), .type = KEY_TEXT, .file = "cgroup directory",
+	  .help = "the group in which the run's group is made" },
+	{ AT(cgroup, mems, mems_text), .type = KEY_TEXT, .file = "cpuset.mems",
+	  .help = "NUMA nodes for the command's memory, as 0-1" },
+
+	POLICY(irq),
+	{ AT(irq, default_affinity, default_affinity), .type = KEY_WORD, .words = answer_words,
+	  .default_text = "auto", .file = "/proc/irq/default_smp_affinity",
+	  .help = "keep new interrupts off the CPUs, too" },
+	{ AT(irq, threads, threads), .type = KEY_WORD, .words = answer_words,
+	  .default_text = "auto", .file = "sched_setaffinity(2) of irq/NUMBER-NAME",
+	  .help = "move interrupt threads with their interrupts" },
+	{ AT(irq, irqbalance, irqbalance), .type = KEY_WORD, .words = answer_words,
+	  .default_text = "auto", .file = "irqbalance's socket",
+	  .help = "tell a running irqbalance to leave the CPUs alone" },
+	{ AT(irq, keep, keep), .type = KEY_TEXT,
+	  .help = "IRQ numbers and device names to leave where they are, comma-separated" },
+
+	POLICY(task_isolation),
+	{ AT(task_isolation, quiesce, quiesce), .type = KEY_WORDS, .words = quiesce_words,
+	  .default_text = "none", .file = "prctl(PR_ISOL_CFG_SET)",
+	  .since = "2021 task isolation patches", .help = "what the kernel is to quiesce" },
+	{ AT(task_isolation, inherit, inherit), .type = KEY_WORDS, .words = inherit_words,
+	  .default_text = "none", .file = "prctl(PR_ISOL_CFG_SET)",
+	  .since = "2021 task isolation patches",
+	  .help = "what new threads and children start with" },
+	{ AT(task_isolation, activate, activate), .type = KEY_BOOL, .words = bool_words,
+	  .default_text = "no", .file = "prctl(PR_ISOL_ACTIVATE_SET)",
+	  .since = "2021 task isolation patches", .help = "activate before the command starts" },
+	{ AT(task_isolation, oneshot, oneshot), .type = KEY_BOOL, .words = bool_words,
+	  .default_text = "no", .file = "prctl(PR_ISOL_CFG_SET)",
+	  .since = "2021 task isolation patches",
+	  .help = "quiesce once when the command activates, not after every system call" },
+	{ AT(task_isolation, accept, accept), .type = KEY_WORD, .words = accept_words,
+	  .default_text = "auto",
+	  .help = "how much less than a quiesce by the kernel counts as granted" },
+	{ AT(task_isolation, abi, abi), .type = KEY_WORD, .words = abi_words,
+	  .default_text = "auto", .since = "2021 task isolation patches",
+	  .help = "argument form of the prctl calls" },
+	{ AT(task_isolation, prctl_base, prctl_base), .type = KEY_NUMBER, .min = PRCTL_BASE_MIN,
+	  .max = PRCTL_BASE_MAX, .range_why = "lower numbers mean something else in every kernel",
+	  .default_text = "63", .file = "prctl(2)", .since = "2021 task isolation patches",
+	  .help = "number of PR_ISOL_FEAT_GET; the other calls follow it" },
+
+	POLICY(vmstat),
+	{ AT(vmstat, stat_interval, stat_interval), .type = KEY_NUMBER, .min = 1,
+	  .max = STAT_INTERVAL_MAX,
+	  .range_why = "0 would make the kernel update its statistics without pause",
+	  .file = "/proc/sys/vm/stat_interval",
+	  .help = "seconds between two updates of the per-CPU statistics" },
+	{ AT(vmstat, flush, flush), .type = KEY_BOOL, .words = bool_words, .default_text = "no",
+	  .file = "/proc/sys/vm/stat_refresh", .since = "4.7",
+	  .help = "fold all per-CPU statistics once, before the command starts" },
+
+	POLICY(user),
+	{ AT(user, user, user), .type = KEY_TEXT, .file = "setresuid(2), setgroups(2)",
+	  .help = "run the command as USER, USER:GROUP, or @caller (who called sudo)" },
+	{ AT(user, keep_caps, keep_caps), .type = KEY_TEXT, .file = "capset(2), prctl(2)",
+	  .since = "4.3 (ambient capabilities)",
+	  .help = "capabilities that the command keeps, comma-separated" },
+	{ AT(user, no_new_privs, no_new_privs), .type = KEY_BOOL, .words = bool_words,
+	  .default_text = "no", .file = "prctl(PR_SET_NO_NEW_PRIVS)",
+	  .help = "no program that the command starts can gain privileges" },
+	{ 0 },
+};
+const unsigned int n_profile_keys = ARRAY_SIZE(profile_keys) - 1;
+
+#define SECTION(name_, ...)                                                   \
+	{                                                                     \
+		.name = #name_, .supported = true,                            \
+		.policy = offsetof(struct request, name_.policy), __VA_ARGS__ \
+	}
+
+const struct profile_section profile_sections[] = {
+	SECTION(profile),
+	SECTION(cpus),
+	SECTION(cgroup, .needs_housekeeping = true),
+	SECTION(irq, .needs_housekeeping = true),
+	SECTION(task_isolation),
+	SECTION(vmstat),
+	SECTION(user, .must = true),
+	{ .name = "workqueues" },
+	{ .name = "kthreads" },
+	{ .name = "scheduler" },
+	{ .name = "memory" },
+	{ .name = "power" },
+	{ .name = "cache" },
+	{ .name = "network" },
+	{ .name = "watchdogs" },
+	{ .name = "probe" },
+	{ .name = "verdict" },
+	{ .name = "load" },
+	{ 0 },
+};
+
+const struct profile_section *profile_section_find(const char *name)
+{
+	for (const struct profile_section *s = profile_sections; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+int profile_key_index(const char *section, const char *name)
+{
+	for (int i = 0; profile_keys[i].section; i++)
+		if (!strcmp(profile_keys[i].section, section) &&
+		    !strcmp(profile_keys[i].name, name))
+			return i;
+	return -1;
+}
+
+const char *profile_key_type_name(enum key_type type)
+{
+	static const char *const names[] = {
+		[KEY_WORD] = "word",     [KEY_WORDS] = "words", [KEY_BOOL] = "yes or no",
+		[KEY_NUMBER] = "number", [KEY_TEXT] = "text",   [KEY_CPUS] = "CPU list",
+	};
+
+	return names[type];
+}
+
+char *profile_key_range(const struct profile_key *key)
+{
+	char *range, *longer;
+
+	switch (key->type) {
+	case KEY_WORD:
+	case KEY_WORDS:
+	case KEY_BOOL:
+		range = xstrdup(key->words->word);
+		for (const struct key_word *w = key->words + 1; w->word; w++) {
+			longer = xasprintf("%s%s%s", range, w[1].word ? ", " : " or ", w->word);
+			free(range);
+			range = longer;
+		}
+		return range;
+	case KEY_NUMBER:
+		return xasprintf("%u to %u", key->min, key->max);
+	default:
+		return xstrdup(profile_key_type_name(key->type));
+	}
+}
+
+static int refuse(const struct profile_key *key, const char *value, struct error *err)
+{
+	_cleanup_free_
+	char *shown = text_quote(value), *range = profile_key_range(key);
+	struct nearest near = { .word = value };
+
+	for (const struct key_word *w = key->words; w && w->word; w++)
+		nearest_try(&near, w->word);
+	error_set(err, EINVAL, "%s.%s cannot be %s; it takes %s", key->section, key->name, shown,
+	          range);
+	if (key->range_why && text_unsigned(value, &(unsigned long long){ 0 }))
+		error_append(err, " (%s)", key->range_why);
+	if (nearest_word(&near))
+		error_append(err, "; did you mean \"%s\"?", near.best);
+	return -EINVAL;
+}
+
+static const struct key_word *find_word(const struct key_word *words, const char *word)
+{
+	for (; words->word; words++)
+		if (!strcmp(words->word, word))
+			return words;
+	return NULL;
+}
+
+static int read_words(const struct profile_key *key, const char *value, unsigned int *bits,
+                      struct error *err)
+{
+	for (const char *p = value;; p++) {
+		size_t len = strcspn(p, ",");
+		_cleanup_free_
+		char *word = text_trim(p, len);
+		const struct key_word *w = find_word(key->words, word);
+
+		if (!w)
+			return refuse(key, word, err);
+		*bits |= w->value;
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+int profile_key_set(struct request *req, unsigned int index, const char *value, enum given given,
+                    const char *origin, bool more, struct error *err)
+{
+	const struct profile_key *key = &profile_keys[index];
+	void *place = (char *)req + key->offset;
+	const struct key_word *word = NULL;
+	unsigned long long number = 0;
+	unsigned int bits = 0;
+
+	switch (key->type) {
+	case KEY_WORD:
+		word = find_word(key->words, value);
+		if (!word)
+			return refuse(key, value, err);
+		*(unsigned int *)place = word->value;
+		break;
+	case KEY_WORDS:
+		if (read_words(key, value, &bits, err))
+			return -EINVAL;
+		*(unsigned int *)place = more ? *(unsigned int *)place | bits : bits;
+		break;
+	case KEY_BOOL:
+		word = find_word(key->words, value);
+		if (!word)
+			return refuse(key, value, err);
+		*(bool *)place = word->value;
+		break;
+	case KEY_NUMBER:
+		if (!text_unsigned(value, &number) || number < key->min || number > key->max)
+			return refuse(key, value, err);
+		*(unsigned int *)place = (unsigned int)number;
+		break;
+	case KEY_TEXT:
+	case KEY_CPUS:
+		xreplace(place, *value ? value : NULL);
+		break;
+	}
+	if (given != GIVEN_NOT) {
+		req->origins[index].given = given;
+		xreplace(&req->origins[index].text, origin);
+	}
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "request.h"
+
+#include <errno.h>
+
+#include "cpulist.h"
+#include "profile_keys.h"
+
+void request_init(struct request *req)
+{
+	*req = (struct request){ .origins = xcalloc(n_profile_keys, sizeof(*req->origins)) };
+	for (unsigned int i = 0; i < n_profile_keys; i++)
+		if (profile_keys[i].default_text)
+			profile_key_set(req, i, profile_keys[i].default_text, GIVEN_NOT, NULL,
+			                false, NULL);
+}
+
+void request_free(struct request *req)
+{
+	for (unsigned int i = 0; i < n_profile_keys && req->origins; i++) {
+		const struct profile_key *key = &profile_keys[i];
+
+		free(req->origins[i].text);
+		if (key->type == KEY_TEXT || key->type == KEY_CPUS)
+			free(*(char **)((char *)req + key->offset));
+	}
+	free(req->origins);
+	free(req->profile.names);
+	cpumask_free(&req->cpus.workload);
+	cpumask_free(&req->cpus.housekeeping);
+	*req = (struct request){ 0 };
+}
+
+/* The key of "irq.threads", or -1. */
+static int key_index(const char *section_dot_key)
+{
+	const char *dot = strchr(section_dot_key, '.');
+	_cleanup_free_
+	char *section = dot ? xstrndup(section_dot_key, (size_t)(dot - section_dot_key)) : NULL;
+
+	return dot ? profile_key_index(section, dot + 1) : -1;
+}
+
+const char *request_origin(const struct request *req, const char *section_dot_key)
+{
+	int i = key_index(section_dot_key);
+
+	return i < 0 ? NULL : req->origins[i].text;
+}
+
+static const struct request_origin *policy_origin(const struct request *req, const char *section)
+{
+	return &req->origins[profile_key_index(section, "policy")];
+}
+
+/* The strongest way in which any key of the section was given. */
+static enum given section_given(const struct request *req, const char *section)
+{
+	enum given most = GIVEN_NOT;
+
+	for (unsigned int i = 0; i < n_profile_keys; i++)
+		if (!strcmp(profile_keys[i].section, section) && req->origins[i].given > most)
+			most = req->origins[i].given;
+	return most;
+}
+
+/*
+ * Off until one of the section's keys is given. An option of its own means "require", whatever a
+ * profile says; only --set SECTION.policy=... is more explicit than that.
+ */
+static enum policy section_policy(const struct request *req, const struct profile_section *section)
+{
+	enum policy said = *(const enum policy *)((const char *)req + section->policy);
+	enum given policy_given = policy_origin(req, section->name)->given;
+	enum given given = section_given(req, section->name);
+
+	if (policy_given == GIVEN_SET)
+		return said;
+	if (given == GIVEN_OPTION)
+		return POLICY_REQUIRE;
+	if (policy_given != GIVEN_NOT)
+		return said;
+	if (given == GIVEN_NOT)
+		return POLICY_OFF;
+	return section->must ? POLICY_REQUIRE : req->profile.policy;
+}
+
+static int settle_policies(struct request *req, struct error *err)
+{
+	for (const struct profile_section *s = profile_sections; s->name && s->supported; s++) {
+		enum policy *policy = (enum policy *)((char *)req + s->policy);
+
+		if (policy == &req->profile.policy)
+			continue;
+		*policy = section_policy(req, s);
+		if (s->must && *policy == POLICY_TRY)
+			return error_set(err, EINVAL,
+			                 "%s: %s.policy cannot be \"try\": the command would run "
+			                 "with more privileges than asked for; it takes require or "
+			                 "off",
+			                 policy_origin(req, s->name)->text, s->name);
+	}
+	return 0;
+}
+
+static int settle_isolation(struct request *req, struct error *err)
+{
+	if (req->task_isolation.policy == POLICY_OFF)
+		return 0;
+	if (req->task_isolation.activate && !req->task_isolation.quiesce)
+		return error_set(err, EINVAL,
+		                 "%s: there is nothing to activate, because nothing is to be "
+		                 "quiesced: add -q vmstat_sync",
+		                 request_origin(req, "task_isolation.activate"));
+	if (req->task_isolation.activate && req->task_isolation.oneshot)
+		return error_set(err, EINVAL,
+		                 "%s: activating does not go with task_isolation.oneshot (%s): "
+		                 "chisol's own next system call would spend the one quiesce before "
+		                 "the command starts",
+		                 request_origin(req, "task_isolation.activate"),
+		                 request_origin(req, "task_isolation.oneshot"));
+	if (req->task_isolation.accept == ACCEPT_AUTO) {
+		const struct request_origin *origin = policy_origin(req, "task_isolation");
+		bool explicit =
+			origin->given != GIVEN_NOT && req->task_isolation.policy == POLICY_REQUIRE;
+
+		req->task_isolation.accept = explicit ? ACCEPT_KERNEL : ACCEPT_STAND_IN;
+	}
+	return 0;
+}
+
+static int parse_cpus(struct cpumask *cpus, const struct request *req, const char *key,
+                      const char *text, const struct system *sys, struct error *err)
+{
+	int rc = cpulist_parse(cpus, text, sys, NULL, err);
+
+	if (rc)
+		error_prefix(err, "%s: %s", request_origin(req, key), key);
+	return rc;
+}
+
+static int default_workload(struct cpumask *cpus, const struct system *sys, struct error *err)
+{
+	int rc = 0;
+
+	cpumask_copy(cpus, &sys->machine.isolated);
+	cpumask_and(cpus, &sys->machine.online);
+	if (!cpumask_empty(cpus))
+		return 0;
+	if (sys->root.live)
+		rc = cpumask_get_affinity(cpus, 0);
+	else
+		cpumask_copy(cpus, &sys->machine.online);
+	return rc ? error_errno(err, -rc, "cannot read chisol's own CPU affinity") : 0;
+}
+
+/* The first section that is asked for and needs housekeeping CPUs, or NULL. */
+static const char *needs_housekeeping(const struct request *req)
+{
+	for (const struct profile_section *s = profile_sections; s->name; s++)
+		if (s->needs_housekeeping &&
+		    *(const enum policy *)((const char *)req + s->policy) != POLICY_OFF)
+			return s->name;
+	return NULL;
+}
+
+static int no_housekeeping(const struct request *req, const char *section, struct error *err)
+{
+	_cleanup_free_
+	char *workload = cpumask_list(&req->cpus.workload);
+
+	if (!req->cpus.asked)
+		return error_set(err, EINVAL,
+		                 "[%s] needs CPUs to move other work to, but the command may use "
+		                 "all of CPUs %.200s: name its CPUs with -c",
+		                 section, workload);
+	return error_set(err, EINVAL,
+	                 "[%s] needs CPUs to move other work to, but CPUs %.200s (%s)%s leave none "
+	                 "that is online, not isolated and not used by another run: leave at least "
+	                 "one",
+	                 section, workload, request_origin(req, "cpus.workload"),
+	                 req->cpus.housekeeping_text ? " and cpus.housekeeping" : "");
+}
+
+static int settle_cpus(struct request *req, const struct system *sys, const struct cpumask *taken,
+                       struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask named = CPUMASK_INIT;
+	struct cpumask *housekeeping = &req->cpus.housekeeping;
+	const char *section = needs_housekeeping(req);
+	int rc;
+
+	req->cpus.asked = req->cpus.workload_text;
+	if (req->cpus.asked)
+		rc = parse_cpus(&req->cpus.workload, req, "cpus.workload", req->cpus.workload_text,
+		                sys, err);
+	else
+		rc = default_workload(&req->cpus.workload, sys, err);
+	if (rc)
+		return rc;
+
+	cpumask_copy(housekeeping, &sys->machine.online);
+	cpumask_andnot(housekeeping, &req->cpus.workload);
+	cpumask_andnot(housekeeping, &sys->machine.isolated);
+	if (taken)
+		cpumask_andnot(housekeeping, taken);
+	if (req->cpus.housekeeping_text) {
+		rc = parse_cpus(&named, req, "cpus.housekeeping", req->cpus.housekeeping_text, sys,
+		                err);
+		if (rc)
+			return rc;
+		cpumask_and(housekeeping, &named);
+	}
+	if (section && cpumask_empty(housekeeping))
+		return no_housekeeping(req, section, err);
+	return 0;
+}
+
+int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
+                    struct error *err)
+{
+	int rc = settle_policies(req, err);
+
+	if (!rc)
+		rc = settle_isolation(req, err);
+	if (!rc)
+		rc = settle_cpus(req, sys, taken, err);
+	return rc;
+}
