@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "knob.h"
+#include "irq.h"
 #include "task_affinity.h"
 
 static const struct knob_type *const knob_types[] = {

@@ -31,6 +31,7 @@
 	X(NO_VECTOR, "no-vector", "the remaining CPUs have no free interrupt vector")              \
 	X(IRQ_GONE, "irq-gone", "the interrupt was freed in the meantime")                         \
 	X(NEW_IRQ, "new-irq", "an interrupt that appeared during the run")                         \
+	X(KEPT, "kept", "left alone, as the profile asks")                                         \
 	X(PARTITION_INVALID, "partition-invalid", "the kernel made the partition invalid")         \
 	X(BOOT_ISOLATED, "boot-isolated",                                                          \
 	  "the CPUs are isolated since boot; no partition is made")                                \
