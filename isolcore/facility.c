@@ -8,6 +8,7 @@
  * looks at what the cgroup plans.
  */
 const struct facility *const facility_table[] = {
+	&facility_irq,
 	&facility_vmstat,
 	&facility_task_isolation,
 	NULL,

@@ -4,8 +4,8 @@
 #include "task_affinity.h"
 
 static const struct knob_type *const knob_types[] = {
-	&knob_text_file,   &knob_number_file,   &knob_cpulist_file,
-	&knob_cpuhex_file, &knob_task_affinity,
+	&knob_text_file,   &knob_number_file,  &knob_cpulist_file,
+	&knob_cpuhex_file, &knob_irq_affinity, &knob_task_affinity,
 };
 
 static const char *const state_names[] = {
