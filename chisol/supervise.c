@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define SECOND_NS  1000000000LL
+#define TICK_NS    SECOND_NS
+#define TICK_SHARE 100 /* a tick may take one part in so many of the time to the next */
+
+/* Signals that tell of a fault in chisol itself are left as they are. */
+void supervise_held_signals(sigset_t *set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+	sigfillset(set);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(set, faults[i]);
+}
+
+int supervise_open_signals(struct error *err)
+{
+	sigset_t held;
+	int fd;
+
+	supervise_held_signals(&held);
+	fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_errno(err, errno, "cannot open a signalfd") : fd;
+}
+
+static long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND_NS + ts.tv_nsec;
+}
+
+/* The next signal that arrived, if any. */
+static bool next_signal(const struct supervision *s, struct signalfd_siginfo *info)
+{
+	return read(s->signals, info, sizeof(*info)) == sizeof(*info);
+}
+
+/* A number that comes with the signal (sigqueue(3)) is passed on with it. */
+static void pass_on(const struct supervision *s, const struct signalfd_siginfo *info)
+{
+	union sigval value = { .sival_ptr = (void *)(uintptr_t)info->ssi_ptr };
+
+	if (info->ssi_code == SI_QUEUE)
+		sigqueue(s->pid, (int)info->ssi_signo, value);
+	else
+		kill(s->pid, (int)info->ssi_signo);
+}
+
+static pid_t parent_of(const struct sysroot *root, pid_t pid)
+{
+	_cleanup_free_
+	char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
+	const char *after_name;
+	int parent = 0;
+
+	if (sysroot_read(root, path, &text, NULL))
+		return 0;
+	after_name = strrchr(text, ')');
+	if (!after_name || sscanf(after_name, ") %*c %9d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+/* Did the command, or a process that descends from it, send this? A sender that is gone already or
+ * is outside of this pid namespace counts as somebody else. */
+static bool sent_from_within(const struct supervision *s, const struct signalfd_siginfo *info)
+{
+	pid_t self = getpid();
+
+	if (info->ssi_code > 0)
+		return false;
+	for (pid_t pid = (pid_t)info->ssi_pid; pid > 1 && pid != self;
+	     pid = parent_of(&s->sys->root, pid)) {
+		if (pid == s->pid)
+			return true;
+	}
+	/* chisol itself: SIGPIPE of its own writes. */
+	return (pid_t)info->ssi_pid == self;
+}
+
+/*
+ * Was it sent to the command as well? SI_KERNEL is the terminal (or the kernel about chisol's own
+ * limits and files). Only the end of a session's terminal is told to its leader alone
+ * (disassociate_ctty(), Linux).
+ */
+static bool command_has_it(const struct supervision *s, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_code == SI_KERNEL)
+		return getsid(0) != getpid() ||
+		       (info->ssi_signo != SIGHUP && info->ssi_signo != SIGCONT);
+	return sent_from_within(s, info);
+}
+
+static void pass_signals(const struct supervision *s, bool *child_changed)
+{
+	struct signalfd_siginfo info;
+
+	while (next_signal(s, &info)) {
+		if (info.ssi_signo == SIGCHLD)
+			*child_changed = true;
+		else if (!command_has_it(s, &info))
+			pass_on(s, &info);
+	}
+}
+
+void supervise_pass_early_signals(const struct supervision *s)
+{
+	struct signalfd_siginfo info;
+
+	while (next_signal(s, &info)) {
+		if (info.ssi_signo != SIGCHLD && (pid_t)info.ssi_pid != getpid())
+			pass_on(s, &info);
+	}
+}
+
+static int open_terminal(void)
+{
+	return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+/* The foreground process group of the controlling terminal; -1 without one. */
+static pid_t terminal_group(void)
+{
+	_cleanup_close_
+	int fd = open_terminal();
+
+	return fd < 0 ? -1 : tcgetpgrp(fd);
+}
+
+/* SIGTTOU is held, so that the terminal obeys a background process too. */
+static void give_terminal(pid_t group)
+{
+	_cleanup_close_
+	int fd = open_terminal();
+
+	if (fd >= 0)
+		tcsetpgrp(fd, group);
+}
+
+/* Was chisol started by a shell that makes a process group of each job, and so watches it stop? */
+static bool under_job_control(void)
+{
+	pid_t parent = getppid();
+
+	return getsid(parent) == getsid(0) && getpgid(parent) != getpgrp();
+}
+
+static bool has_child_event(const struct supervision *s, int options)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, (id_t)s->pid, &info, options | WNOHANG) && info.si_pid;
+}
+
+/* Returns when somebody continues chisol, or at once where the kernel does not stop the members of
+ * an orphaned process group (setpgid(2)). */
+static void stop_self(int sig)
+{
+	struct sigaction before, plain = { .sa_handler = SIG_DFL };
+	sigset_t one;
+
+	if (sig == SIGSTOP) {
+		kill(getpid(), SIGSTOP);
+		return;
+	}
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	sigaction(sig, &plain, &before);
+	kill(getpid(), sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	sigaction(sig, &before, NULL);
+}
+
+static void follow_stop(const struct supervision *s, int sig)
+{
+	pid_t group = getpgid(s->pid);
+	bool own_group = group > 0 && group != getpgrp();
+	bool had_terminal = own_group && terminal_group() == group;
+	const struct timespec at_once = { 0 };
+	sigset_t cont;
+
+	/* SIGSTOP names one process, and whoever sent it will continue that one. */
+	if (sig == SIGSTOP && !under_job_control())
+		return;
+	if (has_child_event(s, WCONTINUED | WNOWAIT))
+		return;
+	stop_self(sig);
+
+	if (had_terminal && terminal_group() == getpgrp())
+		give_terminal(group);
+	/* The SIGCONT that woke chisol need not be passed on: */
+	sigemptyset(&cont);
+	sigaddset(&cont, SIGCONT);
+	sigtimedwait(&cont, NULL, &at_once);
+	if (!has_child_event(s, WCONTINUED))
+		kill(own_group ? -group : s->pid, SIGCONT);
+}
+
+/* A shell as command has taken the terminal for its own group, and may have been killed. */
+static void take_terminal_back(const struct supervision *s)
+{
+	pid_t group = getpgid(s->pid);
+
+	if (group > 0 && group != getpgrp() && terminal_group() == group)
+		give_terminal(getpgrp());
+}
+
+static const char *how_it_ended(int wait_status, char **text)
+{
+	if (WIFSIGNALED(wait_status))
+		*text = xasprintf("signal %d (%s)", WTERMSIG(wait_status),
+		                  strsignal(WTERMSIG(wait_status)));
+	else
+		*text = xasprintf("exit status %d", WEXITSTATUS(wait_status));
+	return *text;
+}
+
+static int never_started(enum handover_end end, int wait_status, struct launch_result *result,
+                         struct error *err)
+{
+	_cleanup_free_
+	char *how = NULL;
+
+	if (end == HANDOVER_FAILED)
+		return err && err->err ? -err->err : -EIO;
+	result->exit_status = EXIT_CHISOL;
+	return error_set(err, ECHILD,
+	                 "the process that was to run the command ended before it could: %s",
+	                 how_it_ended(wait_status, &how));
+}
+
+/* Time until the next tick, for poll(2). */
+static int timeout_ms(const struct supervision *s, bool started, long long next_tick)
+{
+	long long left = next_tick - now_ns();
+
+	if (!started || !s->watch)
+		return -1;
+	if (left <= 0)
+		return 0;
+	left = left / 1000000 + 1;
+	return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static long long tick(const struct supervision *s)
+{
+	long long began = now_ns(), ended, share;
+
+	s->watch(s->ctx, LAUNCH_TICK, s->pid);
+	ended = now_ns();
+	share = (ended - began) * TICK_SHARE;
+	return ended + (share > TICK_NS ? share : TICK_NS);
+}
+
+int supervise(const struct supervision *s, struct launch_result *result, struct error *err)
+{
+	bool foreground = terminal_group() == getpgrp();
+	_cleanup_handover_ struct handover words = HANDOVER_INIT;
+	enum handover_end end = HANDOVER_CUT;
+	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN },
+		                { .fd = s->channel, .events = POLLIN } };
+	long long began = now_ns(), next_tick = began + TICK_NS;
+	int status = 0;
+
+	clock_gettime(CLOCK_REALTIME, &result->began);
+	for (;;) {
+		bool child_changed = false;
+		siginfo_t stopped = { 0 };
+
+		/* Whatever it returns, what there is to do is found by looking. */
+		poll(fds, 2, timeout_ms(s, result->started, next_tick));
+		if (fds[1].fd >= 0 && handover_receive(&words, s->channel) <= 0) {
+			fds[1].fd = -1;
+			child_changed = true;
+			end = handover_merge(&words, s->plan, &result->exit_status, err);
+			result->started = end == HANDOVER_READY;
+			clock_gettime(CLOCK_REALTIME, &result->began);
+			began = now_ns();
+			if (result->started && s->watch)
+				s->watch(s->ctx, LAUNCH_STARTED, s->pid);
+			next_tick = now_ns() + TICK_NS;
+		}
+		pass_signals(s, &child_changed);
+		if (result->started && s->watch && now_ns() >= next_tick)
+			next_tick = tick(s);
+		if (!child_changed)
+			continue;
+		if (!waitid(P_PID, (id_t)s->pid, &stopped, WSTOPPED | WNOHANG) && stopped.si_pid)
+			follow_stop(s, stopped.si_status);
+		/* Its last words are read before its end is told. */
+		if (fds[1].fd < 0 && has_child_event(s, WEXITED | WNOWAIT))
+			break;
+	}
+	clock_gettime(CLOCK_REALTIME, &result->ended);
+	result->elapsed_ns = now_ns() - began;
+	if (foreground)
+		take_terminal_back(s);
+	if (result->started && s->watch)
+		s->watch(s->ctx, LAUNCH_ENDED, s->pid);
+	if (waitpid(s->pid, &status, 0) < 0)
+		return error_errno(err, errno, "cannot wait for the command");
+	result->wait_status = status;
+	return result->started ? 0 : never_started(end, status, result, err);
+}
