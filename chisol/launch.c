@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "launch.h"
 
-#include "../isolcore/facility.h"
 #include "supervise.h"
 
 #include <errno.h>
@@ -245,7 +244,7 @@ static void keep_to_housekeeping(const struct request *req, struct plan *plan)
 		return;
 	rc = cpumask_set_affinity(&req->cpus.housekeeping, 0);
 	if (rc)
-		plan_note(plan, &facility_affinity, REASON_INVALID_VALUE,
+		plan_note(plan, NULL, REASON_INVALID_VALUE,
 		          "chisol itself cannot keep to the housekeeping CPUs %s (%s), and may "
 		          "disturb the command",
 		          list, strerror(-rc));
