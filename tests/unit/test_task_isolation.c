@@ -75,11 +75,8 @@ static void tear_down(struct fixture *f)
 
 static void what_meets_vmstat_sync_follows_from_the_machine(void **state)
 {
-	enum {
-		K = ACCEPT_KERNEL,
-		P = ACCEPT_PLACEMENT,
-		S = ACCEPT_STAND_IN
-	};
+	const enum accept K = ACCEPT_KERNEL, P = ACCEPT_PLACEMENT, S = ACCEPT_STAND_IN;
+
 	const struct {
 		const char *release, *isolated, *nohz_full, *partition, *interval;
 		enum accept accept;
