@@ -11,5 +11,6 @@ const struct facility *const facility_table[] = {
 	&facility_irq,
 	&facility_vmstat,
 	&facility_task_isolation,
+	&facility_user,
 	NULL,
 };
