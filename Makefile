@@ -140,7 +140,7 @@ lint-format:
 
 lint-tidy: $(BUILD)/flags
 	@printf '%s\n' $(BASE_CFLAGS) > $(BUILD)/compile_flags.txt
-	@printf '%s\n' $(ALL_SRC) | xargs -P 2 -n 4 $(CLANG_TIDY) --quiet -p $(BUILD)
+	@printf '%s\n' $(ALL_SRC) | xargs -P 2 -n 4 $(CLANG_TIDY) --quiet -p $(BUILD) 2>/dev/null
 
 # readdirCalled: readdir(3) is safe on a stream that nobody else reads. memleak, resourceLeak: cppcheck
 # does not know the cleanup attribute; LeakSanitizer watches in the unit tests.

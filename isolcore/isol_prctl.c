@@ -12,9 +12,11 @@
 _Static_assert(sizeof(struct task_isol_quiesce_extensions) == 64, "as in the kernel");
 _Static_assert(sizeof(struct task_isol_quiesce_control) == 64, "as in the kernel");
 _Static_assert(sizeof(struct task_isol_inherit_control) == 8, "as in the kernel");
+/* NOLINTBEGIN(misc-redundant-expression): that they are equal is the point */
 _Static_assert(QUIESCE_VMSTAT_SYNC == ISOL_F_QUIESCE_VMSTATS, "passed on as it is");
 _Static_assert(INHERIT_CONF == ISOL_INHERIT_CONF, "passed on as it is");
 _Static_assert(INHERIT_ACTIVE == ISOL_INHERIT_ACTIVE, "passed on as it is");
+/* NOLINTEND(misc-redundant-expression) */
 
 static const char *const call_names[ISOL_N_CALLS] = {
 	[ISOL_FEAT_GET] = "PR_ISOL_FEAT_GET",         [ISOL_CFG_GET] = "PR_ISOL_CFG_GET",

@@ -198,8 +198,9 @@ static int not_met(struct error *err, const struct isolation *is, const struct s
 {
 	_cleanup_free_
 	char *list = cpumask_list(cpus);
-	int rc = error_set(err, EOPNOTSUPP, "vmstat_sync: %s", is->isol.absent);
+	int rc;
 
+	error_set(err, EOPNOTSUPP, "vmstat_sync: %s", is->isol.absent);
 	if (!accepts(is, ACCEPT_PLACEMENT))
 		return error_append(err, "; nothing less is accepted (task_isolation.accept = "
 		                         "kernel; \"placement\" or \"stand-in\" would)");

@@ -15,7 +15,7 @@ char *text_quote(const char *text)
 	if (!out)
 		return xstrdup("\"?\"");
 	fputc('"', out);
-	for (; text[n] && n < SHOWN_MAX; n++) {
+	for (; n < SHOWN_MAX && text[n]; n++) {
 		unsigned char c = (unsigned char)text[n];
 
 		if (c < 0x20 || c >= 0x7f)

@@ -25,7 +25,7 @@ static void __attribute__((noreturn)) helper(int file, int answer)
 	if (dup2(file, 0) < 0 || dup2(answer, 1) < 0 || close_range(2, ~0u, 0) || setsid() < 0 ||
 	    write(0, "1\n", 2) < 0)
 		result = errno;
-	_exit(write(1, &result, sizeof(result)) != sizeof(result));
+	_exit(write(1, &result, sizeof(result)) != sizeof(result) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 static int start_helper(int file, int answer, struct error *err)
