@@ -99,33 +99,24 @@ static void add_advice(struct namelist *advice, const struct machine *m, const s
 	                            list);
 }
 
+/* One line a finding, for grep(1): not folded. */
 static void print_finding(FILE *out, enum finding finding, const struct setting_group *group)
 {
 	const struct setting *s = &group->first;
 	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
 	_cleanup_free_
-	char *name = setting_group_name(group), *raw = NULL, *text = NULL;
-	_cleanup_free_
-	char *is = xasprintf("is %s", s->found ? s->found : "not there");
-	_cleanup_free_
-	char *should = xasprintf("should be %s", s->asked && *s->asked ? s->asked : "empty");
+	char *name = setting_group_name(group), *what = NULL;
 
 	if (finding == FINDING_DIFFERS)
-		raw = xasprintf("%s: %s, %s%s%s%s%s%s", name, is, should, s->path ? " (" : "",
-		                s->path ? s->path : "", s->path ? ")" : "", *why ? ": " : "", why);
+		what = xasprintf("is %s, should be %s", setting_value(s->found),
+		                 setting_value(s->asked));
 	else
-		raw = xasprintf("%s: %s: %s%s%s%s", name, finding_names[finding], why,
-		                group->n == 1 && s->path ? " (" : "",
-		                group->n == 1 && s->path ? s->path : "",
-		                group->n == 1 && s->path ? ")" : "");
-	text = escape_text(raw);
-	fputs(text, out);
-	if (s->remedy) {
-		_cleanup_free_
-		char *remedy = escape_text(s->remedy);
-
-		fprintf(out, " -> %s", remedy);
-	}
+		what = xstrdup(finding_names[finding]);
+	escape_print(out, "%s: %s%s%s", name, what, *why ? ": " : "", why);
+	if (group->n == 1 && s->path)
+		escape_print(out, " (%s)", s->path);
+	if (s->remedy)
+		escape_print(out, " -> %s", s->remedy);
 	putc('\n', out);
 }
 
@@ -134,8 +125,7 @@ static void print_text(FILE *out, const struct plan *plan, const struct namelist
 {
 	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
 
-	setting_for_each(s, plan)
-	{
+	setting_for_each (s, plan) {
 		enum finding finding = judge(plan, &s);
 
 		if (finding != FINDING_NONE)
@@ -146,9 +136,9 @@ static void print_text(FILE *out, const struct plan *plan, const struct namelist
 	for (size_t i = 0; i < advice->n; i++)
 		fprintf(out, "advice: %s\n", advice->names[i]);
 	fprintf(out,
-	        "%s: %zu of %zu settings differ, %zu are not available, %zu are exposed, %zu "
-	        "could not be read\n",
-	        verdict_name(verdict_of(tally)), tally->of[FINDING_DIFFERS], tally->checked,
+	        "%s: %zu settings, of which %zu differ, %zu unavailable, %zu exposed, %zu "
+	        "unreadable\n",
+	        verdict_name(verdict_of(tally)), tally->checked, tally->of[FINDING_DIFFERS],
 	        tally->of[FINDING_UNAVAILABLE], tally->of[FINDING_EXPOSED],
 	        tally->of[FINDING_UNREADABLE]);
 }
@@ -170,8 +160,7 @@ static int print_json(FILE *out, const struct system *sys, const struct request 
 	json_t *document = json_document("chisol_check", 1);
 	json_t *findings = json_array(), *sentences = json_array();
 
-	setting_for_each(s, plan)
-	{
+	setting_for_each (s, plan) {
 		enum finding finding = judge(plan, &s);
 
 		if (finding != FINDING_NONE)
@@ -195,8 +184,7 @@ int check_print(enum report_format format, const struct system *sys, const struc
 	struct tally tally = { 0 };
 	int rc = 0, verdict;
 
-	setting_for_each(s, plan)
-	{
+	setting_for_each (s, plan) {
 		tally.of[judge(plan, &s)]++;
 		tally.checked++;
 	}

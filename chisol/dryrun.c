@@ -4,25 +4,7 @@
 
 #include <errno.h>
 
-static void __attribute__((format(printf, 2, 3))) print_escaped(FILE *out, const char *fmt, ...)
-{
-	_cleanup_free_
-	char *raw = NULL, *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	raw = xvasprintf(fmt, ap);
-	va_end(ap);
-	text = escape_text(raw);
-	fputs(text, out);
-}
-
-static const char *or_none(const char *value)
-{
-	if (!value)
-		return "(none)";
-	return *value ? value : "(empty)";
-}
+#define INDENT 6 /* the width of a number */
 
 /* Will chisol write it? */
 static bool is_to_do(const struct setting *s)
@@ -30,30 +12,31 @@ static bool is_to_do(const struct setting *s)
 	return s->state == KNOB_PLANNED && s->asked;
 }
 
+/* "   1. NAME: PATH: FOUND -> WANTED (WHY; POLICY)", with what is known already behind it. */
 static void print_setting(FILE *out, size_t number, const struct setting *s)
 {
-	if (is_to_do(s))
-		fprintf(out, "%4zu. ", number);
-	else
-		fprintf(out, "   -  ");
-	print_escaped(out, "%s: ", s->name);
-	if (!is_to_do(s) && s->state != KNOB_GRANTED)
-		print_escaped(out, "%s [%s]: %s; ", knob_state_name(s->state),
-		              s->reason ? s->reason : "",
-		              s->detail ? s->detail : setting_reason_meaning(s->reason));
+	_cleanup_free_
+	char *place = NULL, *purpose = NULL, *known = NULL;
+	bool good = s->state == KNOB_PLANNED || s->state == KNOB_GRANTED;
+	int column;
+
 	if (s->path)
-		print_escaped(out, "%s: %s", s->path, or_none(s->found));
-	if (s->path && s->asked)
-		fputs(" -> ", out);
-	if (s->asked)
-		print_escaped(out, "%s", or_none(s->asked));
-	if (s->why)
-		print_escaped(out, "  (%s; %s)", s->why, setting_policy_name(s->policy));
-	putc('\n', out);
-	if (s->remedy && !is_to_do(s) && s->state != KNOB_GRANTED) {
-		fputs("      -> ", out);
-		print_escaped(out, "%s\n", s->remedy);
-	}
+		place = xasprintf("%s: %s%s", s->path, setting_value(s->found),
+		                  s->asked ? " -> " : "");
+	purpose = xasprintf("%s%s%s", s->why ? s->why : "", s->why ? "; " : "",
+	                    setting_policy_name(s->policy));
+	if (!good || s->reason)
+		known = xasprintf(": %s%s%s", good ? "" : knob_state_name(s->state),
+		                  good ? "" : ": ",
+		                  s->detail ? s->detail : setting_reason_meaning(s->reason));
+	if (is_to_do(s))
+		column = fprintf(out, "%4zu. ", number);
+	else
+		column = fprintf(out, "   -  ");
+	escape_fold(out, column, INDENT, "%s: %s%s (%s)%s", s->name, place ? place : "",
+	            s->asked ? setting_value(s->asked) : "", purpose, known ? known : "");
+	if (s->remedy && !good)
+		escape_fold(out, fprintf(out, "%*s", INDENT, ""), INDENT, "-> %s", s->remedy);
 }
 
 static void print_text(FILE *out, const struct system *sys, const struct request *req,
@@ -65,15 +48,14 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 	char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 	size_t number = 0;
 
-	print_escaped(out, "chisol %s: a plan for %s, Linux %s; nothing is changed", CHISOL_VERSION,
-	              sys->machine.hostname, sys->machine.release);
-	print_escaped(out, "; workload on CPU %s, housekeeping on CPU %s", workload,
-	              or_none(housekeeping));
-	fputs("\n\n", out);
+	escape_fold(out, 0, 0,
+	            "chisol %s: a plan for %s, Linux %s; nothing is changed; workload on CPU %s, "
+	            "housekeeping on CPU %s",
+	            CHISOL_VERSION, sys->machine.hostname, sys->machine.release, workload,
+	            setting_value(housekeeping));
 	if (plan->n_knobs)
-		fputs("Written in this order, read back, and undone in reverse:\n", out);
-	setting_for_each(s, plan)
-	{
+		fputs("\nWritten in this order, read back, and undone in reverse:\n", out);
+	setting_for_each (s, plan) {
 		if (i_s == plan->n_knobs)
 			fputs("\nIn the process that becomes the command, which ends with it:\n",
 			      out);
@@ -81,22 +63,21 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 		print_setting(out, number, &s);
 	}
 	if (!setting_count(plan))
-		fputs("No setting is asked for.\n", out);
+		fputs("\nNo setting is asked for.\n", out);
 	if (plan->n_notes)
 		fputs("\nTo be known:\n", out);
 	for (size_t i = 0; i < plan->n_notes; i++) {
 		const char *reason = plan->notes[i]->reason;
 
-		fputs("   -  ", out);
-		print_escaped(out, "%s%s%s%s", plan->notes[i]->text, reason ? " [" : "",
-		              reason ? reason : "", reason ? "]" : "");
-		putc('\n', out);
+		escape_fold(out, fprintf(out, "   -  "), INDENT, "%s%s%s%s", plan->notes[i]->text,
+		            reason ? " [" : "", reason ? reason : "", reason ? "]" : "");
 	}
 	if (req->argv && *req->argv) {
 		_cleanup_free_
 		char *command = escape_command(req->argv);
 
-		fprintf(out, "\nThen: %s\n", command);
+		putc('\n', out);
+		escape_fold(out, fprintf(out, "Then: "), INDENT, "%s", command);
 	}
 }
 
@@ -115,13 +96,13 @@ static void print_sh_setting(FILE *out, const struct setting *s)
 	bool guarded = s->policy != POLICY_REQUIRE;
 	bool can = s->knob ? s->knob->type != NULL : s->task->op && s->task->op->shell;
 
-	print_escaped(out, "# %s (%s): %s", s->name, setting_policy_name(s->policy),
-	              s->why ? s->why : "");
+	escape_print(out, "# %s (%s): %s", s->name, setting_policy_name(s->policy),
+	             s->why ? s->why : "");
 	putc('\n', out);
 	if (!is_to_do(s) || !can) {
-		print_escaped(out, "#   left out: %s %s",
-		              is_to_do(s) ? "sh cannot set" : knob_state_name(s->state),
-		              s->asked ? s->asked : or_none(s->found));
+		escape_print(out, "#   left out: %s %s",
+		             is_to_do(s) ? "sh cannot set" : knob_state_name(s->state),
+		             s->asked ? s->asked : setting_value(s->found));
 		putc('\n', out);
 		return;
 	}
@@ -160,16 +141,17 @@ static void print_sh(FILE *out, const struct system *sys, const struct request *
                      const struct plan *plan)
 {
 	fputs("#!/bin/sh\n", out);
-	print_escaped(out,
-	              "# What chisol %s would do on %s. It neither verifies nor undoes anything.",
-	              CHISOL_VERSION, sys->machine.hostname);
+	escape_print(out,
+	             "# What chisol %s would do on %s. It neither verifies nor undoes anything.",
+	             CHISOL_VERSION, sys->machine.hostname);
 	fputs("\n# shellcheck disable=SC2016,SC1003 # values are meant literally\nset -eu\n\n",
 	      out);
 	for (size_t i = 0; i < plan->n_notes; i++) {
-		print_escaped(out, "# %s", plan->notes[i]->text);
+		escape_print(out, "# %s", plan->notes[i]->text);
 		putc('\n', out);
 	}
-	setting_for_each(s, plan) print_sh_setting(out, &s);
+	setting_for_each (s, plan)
+		print_sh_setting(out, &s);
 	print_sh_variable(out, "CHISOL_CPUS", &req->cpus.workload);
 	print_sh_variable(out, "CHISOL_HOUSEKEEPING_CPUS", &req->cpus.housekeeping);
 	if (!req->argv || !*req->argv)

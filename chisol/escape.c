@@ -94,19 +94,68 @@ char *escape_command(char *const *argv)
 	return line;
 }
 
-int escape_width(const char *text)
+/* Columns on a terminal of the first len bytes of an escaped text. */
+static int width_of(const char *text, size_t len)
 {
-	int width = 0;
 	mbstate_t state = { 0 };
+	int width = 0;
 
-	while (*text) {
+	while (len) {
 		wchar_t wc = 0;
-		size_t n = mbrtowc(&wc, text, MB_CUR_MAX, &state);
+		size_t n = mbrtowc(&wc, text, len, &state);
 
-		if (n == (size_t)-1 || n == (size_t)-2)
-			return width + (int)strlen(text);
+		if (n == (size_t)-1 || n == (size_t)-2 || !n)
+			return width + (int)len;
 		width += wcwidth(wc) > 0 ? wcwidth(wc) : 0;
 		text += n;
+		len -= n;
 	}
 	return width;
+}
+
+static char *escape_format(const char *fmt, va_list ap)
+{
+	_cleanup_free_
+	char *raw = xvasprintf(fmt, ap);
+
+	return escape_text(raw);
+}
+
+void escape_print(FILE *out, const char *fmt, ...)
+{
+	_cleanup_free_
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = escape_format(fmt, ap);
+	va_end(ap);
+	fputs(text, out);
+}
+
+void escape_fold(FILE *out, int column, int indent, const char *fmt, ...)
+{
+	_cleanup_free_
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = escape_format(fmt, ap);
+	va_end(ap);
+	for (const char *word = text; *word;) {
+		size_t len = strcspn(word, " ");
+		int width = width_of(word, len);
+
+		if (word != text && column + 1 + width > ESCAPE_COLUMNS) {
+			fprintf(out, "\n%*s", indent, "");
+			column = indent;
+		} else if (word != text) {
+			putc(' ', out);
+			column++;
+		}
+		fwrite(word, 1, len, out);
+		column += width;
+		word += len + (word[len] == ' ');
+	}
+	putc('\n', out);
 }

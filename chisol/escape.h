@@ -10,10 +10,18 @@
 #ifndef CHISOL_ESCAPE_H
 #define CHISOL_ESCAPE_H
 
+#include <stdio.h>
+
 char *escape_text(const char *text); /* NULL gives "" */
 /* An argument vector as one line: arguments that sh would take apart are in single quotes. */
 char *escape_command(char *const *argv);
-/* Columns on a terminal of a text that went through escape_text(). */
-int escape_width(const char *text);
+/* Prints like printf(3), escaped: what is to be on one line stays on it. */
+void escape_print(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same from a column on, folded at spaces to ESCAPE_COLUMNS, with further lines indented, and
+ * with a newline at the end. */
+void escape_fold(FILE *out, int column, int indent, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#define ESCAPE_COLUMNS 100
 
 #endif

@@ -122,7 +122,8 @@ void json_add_plan(json_t *document, const struct plan *plan)
 {
 	json_t *settings = json_array(), *notes = json_array();
 
-	setting_for_each(s, plan) json_array_append_new(settings, json_setting(&s));
+	setting_for_each (s, plan)
+		json_array_append_new(settings, json_setting(&s));
 	for (size_t i = 0; i < plan->n_notes; i++) {
 		const struct note *note = plan->notes[i];
 		const char *facility = setting_facility_name(note->facility);

@@ -7,48 +7,15 @@
 
 #include <sys/wait.h>
 
-#define WIDTH  100
 #define INDENT 16 /* two spaces, a label, two spaces */
 
-/* Prints "  label         text", folded at spaces to WIDTH columns. */
-static void print_item(FILE *out, const char *label, const char *text)
+static int print_label(FILE *out, const char *label)
 {
-	int column = fprintf(out, "  %-*s", INDENT - 2, label);
-
-	for (bool first = true; *text; first = false) {
-		size_t len = strcspn(text, " ");
-		_cleanup_free_
-		char *word = xstrndup(text, len);
-		int width = escape_width(word);
-
-		if (!first && column + 1 + width > WIDTH) {
-			fprintf(out, "\n%*s", INDENT, "");
-			column = INDENT;
-		} else if (!first) {
-			putc(' ', out);
-			column++;
-		}
-		fputs(word, out);
-		column += width;
-		text += len + (text[len] == ' ');
-	}
-	putc('\n', out);
+	return fprintf(out, "  %-*s", INDENT - 2, label);
 }
 
-/* The same for text that others wrote, put together by format. */
-static void __attribute__((format(printf, 3, 4)))
-print_line(FILE *out, const char *label, const char *fmt, ...)
-{
-	_cleanup_free_
-	char *raw = NULL, *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	raw = xvasprintf(fmt, ap);
-	va_end(ap);
-	text = escape_text(raw);
-	print_item(out, label, text);
-}
+/* Prints "  label         text", folded. */
+#define print_line(out, label, ...) escape_fold(out, print_label(out, label), INDENT, __VA_ARGS__)
 
 static char *outcome_words(const struct run_report *report)
 {
@@ -81,8 +48,8 @@ static void print_command(FILE *out, const struct run_report *report)
 	_cleanup_free_
 	char *outcome = outcome_words(report), *command = escape_command(report->req->argv);
 
-	print_item(out, "command", command);
-	print_item(out, "outcome", outcome);
+	print_line(out, "command", "%s", command);
+	print_line(out, "outcome", "%s", outcome);
 }
 
 static void print_machine(FILE *out, const struct run_report *report)
@@ -122,8 +89,7 @@ static void append_value(char **text, const char *word, const char *value)
 
 	if (!value)
 		return;
-	longer =
-		xasprintf("%s%s%s %s", *text, **text ? ", " : "", word, *value ? value : "(empty)");
+	longer = xasprintf("%s%s%s %s", *text, **text ? ", " : "", word, setting_value(value));
 	free(*text);
 	*text = longer;
 }
@@ -165,8 +131,9 @@ static void print_settings(FILE *out, const struct run_report *report)
 {
 	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
 
-	setting_for_each(s, report->plan) if (setting_label(&s, report->verbose))
-		setting_groups_add(&groups, &s, !report->verbose);
+	setting_for_each (s, report->plan)
+		if (setting_label(&s, report->verbose))
+			setting_groups_add(&groups, &s, !report->verbose);
 	for (size_t i = 0; i < groups.n; i++) {
 		const char *label = setting_label(&groups.groups[i].first, report->verbose);
 
@@ -179,8 +146,8 @@ static void print_quiescing(FILE *out, const struct run_report *report)
 {
 	bool told = false;
 
-	setting_for_each(s, report->plan) told |=
-		s.state != KNOB_PLANNED && setting_reason_is_way(s.reason);
+	setting_for_each (s, report->plan)
+		told |= s.state != KNOB_PLANNED && setting_reason_is_way(s.reason);
 	for (size_t i = 0; i < report->plan->n_notes; i++)
 		told |= setting_reason_is_way(report->plan->notes[i]->reason);
 	if (report->req->task_isolation.quiesce && !told)
@@ -216,9 +183,9 @@ static void print_leftovers(FILE *out, const struct run_report *report)
 	};
 	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
 
-	setting_for_each(s,
-	                 report->plan) if (s.restored < ARRAY_SIZE(rows) && rows[s.restored].label)
-		setting_groups_add(&groups, &s, !report->verbose);
+	setting_for_each (s, report->plan)
+		if (s.restored < ARRAY_SIZE(rows) && rows[s.restored].label)
+			setting_groups_add(&groups, &s, !report->verbose);
 	for (size_t i = 0; i < groups.n; i++) {
 		const struct setting *s = &groups.groups[i].first;
 		_cleanup_free_

@@ -81,6 +81,13 @@ const char *setting_observed_name(enum knob_observed observed)
 	return names[observed];
 }
 
+const char *setting_value(const char *value)
+{
+	if (!value)
+		return "(none)";
+	return *value ? value : "(empty)";
+}
+
 const char *setting_reason_meaning(const char *reason)
 {
 	for (unsigned int i = 0; reason && i < n_reasons; i++)
@@ -104,8 +111,7 @@ struct setting_tally setting_tally(const struct plan *plan)
 {
 	struct setting_tally tally = { 0 };
 
-	setting_for_each(s, plan)
-	{
+	setting_for_each (s, plan) {
 		tally.asked++;
 		tally.state[s.state]++;
 		tally.drifted += s.observed_state == OBSERVED_DRIFTED;

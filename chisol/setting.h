@@ -39,6 +39,8 @@ struct setting setting_at(const struct plan *plan, size_t i);
 const char *setting_facility_name(const struct facility *facility);
 const char *setting_policy_name(enum policy policy);
 const char *setting_observed_name(enum knob_observed observed);
+/* A value for people: "(none)" for NULL, "(empty)" for "". */
+const char *setting_value(const char *value);
 /* The meaning of a reason code, from reason_table; "" for NULL and codes that are not in it. */
 const char *setting_reason_meaning(const char *reason);
 /* Is it one of the reasons that say how vmstat quiescing was met? */

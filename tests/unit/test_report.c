@@ -499,9 +499,10 @@ static void a_plan_names_path_found_wanted_and_why(void **state)
 	judge(add_knob(&f, "irq.30.affinity", "2", NULL), KNOB_EXPOSED, REASON_MANAGED_IRQ, NULL);
 	add_knob(&f, "irq.31.affinity", NULL, "1");
 	printed = render(plan_text, &f);
-	assert_has(printed, "   1. irq.24.affinity: /x/irq.24.affinity: 3 -> 1  (keeps it away; "
+	assert_has(printed, "   1. irq.24.affinity: /x/irq.24.affinity: 3 -> 1 (keeps it away; "
 	                    "try)\n");
-	assert_has(printed, "   -  irq.30.affinity: exposed [managed-irq]");
+	assert_has(printed,
+	           "   -  irq.30.affinity: /x/irq.30.affinity: 2 (keeps it away; try): exposed: ");
 	assert_has(printed, "   2. irq.31.affinity: /x/irq.31.affinity: (none) -> 1");
 	assert_has(printed, "Then: oslat -c 2,3 'a b' 'it'\\''s' '\\x1b[2J'\n");
 }
