@@ -51,6 +51,28 @@ static inline struct tree *tree_open(const struct tree_file *files)
 	return t;
 }
 
+/* Writes a file as it is, with the directories above it. The path begins with a slash. */
+static inline void tree_put(const struct tree *t, const char *path, const char *text)
+{
+	_cleanup_free_
+	char *full = xasprintf("%s%s", t->dir, path);
+	_cleanup_fclose_ FILE *f = NULL;
+
+	tree_write(t->dir, path + 1, "");
+	f = fopen(full, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+}
+
+static inline void tree_expect(const struct tree *t, const char *path, const char *text)
+{
+	_cleanup_free_
+	char *is = NULL;
+
+	assert_int_equal(sysroot_read_limit(&t->sys.root, path, SYSROOT_SMALL, &is, NULL), 0);
+	assert_string_equal(is, text);
+}
+
 static inline const struct system *tree_system(const struct tree *t)
 {
 	return &t->sys;
@@ -68,5 +90,12 @@ static inline void tree_close(struct tree *t)
 	nftw(t->dir, tree_unlink, 16, FTW_DEPTH | FTW_PHYS);
 	free(t);
 }
+
+static inline void tree_closep(struct tree **t)
+{
+	if (*t)
+		tree_close(*t);
+}
+#define _cleanup_tree_ _cleanup_(tree_closep)
 
 #endif
