@@ -219,7 +219,7 @@ static long get_active(const struct isol_interface *isol, uint64_t *mask)
 int isol_get(struct isol_interface *isol, struct isol_state *state, struct error *err)
 {
 	struct task_isol_inherit_control inherit = { .inherit_mask = (uint8_t)UNTOUCHED };
-	uint64_t features = UNTOUCHED, quiesce = 0, active = 0;
+	uint64_t features = UNTOUCHED, quiesce = 0, active = 0, ignored;
 	long rc = isol_call(isol, ISOL_CFG_GET, I_CFG_FEAT, 0, address(&features), 0);
 
 	*state = (struct isol_state){ 0 };
@@ -227,6 +227,8 @@ int isol_get(struct isol_interface *isol, struct isol_state *state, struct error
 		rc = -EBADMSG;
 	if (!rc && (features & ISOL_F_QUIESCE))
 		rc = get_quiesce(isol, &quiesce);
+	else if (!rc && isol->abi == ISOLATION_ABI_AUTO)
+		get_quiesce(isol, &ignored); /* which settles the form */
 	if (rc)
 		return call_failed(isol, ISOL_CFG_GET, rc, err);
 	rc = isol_call(isol, ISOL_CFG_GET, I_CFG_INHERIT, address(&inherit), 0, 0);
