@@ -8,9 +8,5 @@
  * looks at what the cgroup plans.
  */
 const struct facility *const facility_table[] = {
-	&facility_irq,
-	&facility_vmstat,
-	&facility_task_isolation,
-	&facility_user,
-	NULL,
+	&facility_irq, &facility_vmstat, &facility_task_isolation, &facility_user, NULL,
 };

@@ -70,7 +70,6 @@ int system_open(struct system *sys, const char *dir, struct error *err)
 	if (rc)
 		return rc;
 	m->release = read_or_empty(&sys->root, "/proc/sys/kernel/osrelease");
-	/* NOLINTNEXTLINE(cert-err34-c): five digits do not overflow */
 	if (sscanf(m->release, "%5u.%5u", &m->kernel_major, &m->kernel_minor) != 2)
 		m->kernel_major = m->kernel_minor = 0;
 	m->hostname = read_or_empty(&sys->root, "/proc/sys/kernel/hostname");

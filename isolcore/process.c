@@ -11,7 +11,6 @@ static bool parse_stat(struct process *process, const char *text)
 
 	/* Fields 3, 9 and 22; sscanf saturates on overflow, and no kernel writes such a number. */
 	if (!open || !close || close < open ||
-	    /* NOLINTNEXTLINE(cert-err34-c) */
 	    sscanf(close + 1,
 	           " %c %*s %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 	           " %llu",

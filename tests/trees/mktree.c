@@ -96,7 +96,7 @@ __attribute__((format(printf, 5, 6))) static void put(const struct tree *tree, c
                                                       const char *name, mode_t mode,
                                                       const char *fmt, ...)
 {
-	char *path, *line;
+	char *path = NULL, *line;
 	va_list ap;
 	int fd, len;
 
