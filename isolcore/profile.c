@@ -456,6 +456,8 @@ static int not_found(const char *name, const struct namelist *dirs, struct error
 	error_set(err, ENOENT, "there is no profile %s", shown);
 	if (nearest_word(&near))
 		error_append(err, "; did you mean \"%s\"?", near.best);
+	else
+		error_append(err, ".");
 	error_append(err, " Looked in: %s. Profiles there: %s.", dir_text, found_text);
 	if (privileges_are_lent())
 		error_append(err, " ($CHISOL_PROFILE_PATH and ~/.config/chisol are not used under "

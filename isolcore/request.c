@@ -132,11 +132,13 @@ static int settle_isolation(struct request *req, struct error *err)
 static int parse_cpus(struct cpumask *cpus, const struct request *req, const char *key,
                       const char *text, const struct system *sys, struct error *err)
 {
-	int rc = cpulist_parse(cpus, text, sys, NULL, err);
+	const struct request_origin *origin = &req->origins[key_index(key)];
 
-	if (rc)
-		error_prefix(err, "%s: %s", request_origin(req, key), key);
-	return rc;
+	if (!cpulist_parse(cpus, text, sys, NULL, err))
+		return 0;
+	if (origin->given == GIVEN_OPTION)
+		return error_prefix(err, "%s", origin->text);
+	return error_prefix(err, "%s: %s", origin->text, key);
 }
 
 static int default_workload(struct cpumask *cpus, const struct system *sys, struct error *err)

@@ -96,5 +96,5 @@ void nearest_try(struct nearest *n, const char *candidate)
 
 const char *nearest_word(const struct nearest *n)
 {
-	return n->best && n->distance <= (strlen(n->best) + 2) / 3 ? n->best : NULL;
+	return n->best && n->distance <= (strlen(n->best) + 1) / 3 ? n->best : NULL;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command line: one table of options, which getopt_long(3), --help and the request are made
+ * from. Parsing prints nothing, changes nothing and does not look at the machine.
+ */
+#ifndef CHISOL_OPTIONS_H
+#define CHISOL_OPTIONS_H
+
+#include "report.h"
+
+/* What chisol is asked to do; all but the first two print on standard output and change no
+ * setting, except ACTION_RESTORE, which puts settings back. */
+enum action {
+	ACTION_RUN,
+	ACTION_DRY_RUN,
+	ACTION_CHECK,
+	ACTION_RESTORE,
+	ACTION_STATUS,
+	ACTION_INFO,
+	ACTION_HELP,
+	ACTION_VERSION,
+};
+
+struct options {
+	enum action action;
+	enum dry_run_format dry_run_format;
+	struct report_sink *sinks; /* not opened; with ACTION_CHECK at most one, without a path */
+	size_t n_sinks, sinks_room;
+	bool fail_on_drift;
+	bool verbose;
+	const char *root;   /* "/" or the recorded tree; borrowed from argv */
+	struct request req; /* argv set; to be resolved */
+};
+
+/*
+ * Reads options, and the profiles that they name. Profiles come first, in their order, then --set,
+ * then the options that have a profile key of their own; --set and such an option for the same key
+ * contradict each other. Returns 0 or -errno with a sentence; *usage (may be NULL) tells whether
+ * the command line itself is at fault, so that "Try 'chisol --help'" is of help.
+ */
+int options_parse(struct options *o, int argc, char **argv, bool *usage, struct error *err);
+void options_free(struct options *o);
+#define _cleanup_options_ _cleanup_(options_free)
+
+void options_print_help(FILE *out);
+void options_print_version(FILE *out);
+
+/* The exit statuses for --fail-on when the command itself exited 0. 120 and 121 are the probe's. */
+#define EXIT_DRIFTED 122
+
+#endif
