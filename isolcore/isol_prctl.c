@@ -157,7 +157,10 @@ int isol_set_quiesce(struct isol_interface *isol, unsigned int quiesce, bool one
 		rc = isol_call(isol, ISOL_CFG_SET, I_CFG_FEAT, ISOL_F_QUIESCE, address(&control),
 		               0);
 	}
-	return rc ? call_failed(isol, ISOL_CFG_SET, rc, err) : 0;
+	if (!rc)
+		return 0;
+	call_failed(isol, ISOL_CFG_SET, rc, err);
+	return rc == -EFAULT ? error_append(err, "; see task_isolation.abi") : (int)rc;
 }
 
 int isol_activate(const struct isol_interface *isol, struct error *err)

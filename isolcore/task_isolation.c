@@ -113,6 +113,7 @@ static int apply_by_kernel(const struct system *sys, struct task_setting *t, str
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct isolation *is = t->data;
+	struct isol_state state;
 	int rc;
 
 	if (t->state == KNOB_UNAVAILABLE)
@@ -120,10 +121,16 @@ static int apply_by_kernel(const struct system *sys, struct task_setting *t, str
 	rc = configure(is, &why);
 	if (!rc)
 		rc = read_back(sys, is, t, &why);
-	if (rc)
+	if (rc) {
+		/* Some of it may be in effect. */
+		if (!t->granted && !isol_get(&is->isol, &state, NULL))
+			t->granted = state_text(&state);
 		return refuse(t, KNOB_REFUSED,
-		              rc == -EIO ? REASON_READ_BACK_DIFFERS : reason_of_errno(-rc), &why,
-		              err);
+		              rc == -EIO          ? REASON_READ_BACK_DIFFERS
+		              : rc == -EOPNOTSUPP ? REASON_ABSENT
+		                                  : reason_of_errno(-rc),
+		              &why, err);
+	}
 	task_judge(t, KNOB_GRANTED, REASON_BY_KERNEL, "%s; %s",
 	           is->activate ? "active in the main thread"
 	           : is->quiesce
@@ -202,16 +209,18 @@ static int not_met(struct error *err, const struct isolation *is, const struct s
 
 	error_set(err, EOPNOTSUPP, "vmstat_sync: %s", is->isol.absent);
 	if (!accepts(is, ACCEPT_PLACEMENT))
-		return error_append(err, "; nothing less is accepted (task_isolation.accept = "
-		                         "kernel; \"placement\" or \"stand-in\" would)");
+		return error_append(err, "; nothing less counts with task_isolation.accept = "
+		                         "kernel, the default under policy = require (others: "
+		                         "placement, stand-in)");
 	if (vmstat_spares_boot_isolated(&sys->machine))
-		rc = error_append(err,
-		                  "; CPUs %s are not all isolated (boot with nohz_full=%s or "
-		                  "isolcpus=%s%s)",
-		                  list, list, list,
-		                  vmstat_spares_partitions(&sys->machine)
-		                          ? ", or ask for cgroup.partition = isolated on cgroup v2"
-		                          : "");
+		rc = error_append(
+			err,
+			"; not all of the CPUs %s are isolated (boot with nohz_full=%s or "
+			"isolcpus=%s%s)",
+			list, list, list,
+			vmstat_spares_partitions(&sys->machine)
+				? ", or ask for cgroup.partition = isolated on cgroup v2"
+				: "");
 	else
 		rc = error_append(err,
 		                  "; Linux %u.%u does not keep its vmstat worker off any CPU "
