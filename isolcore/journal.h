@@ -29,6 +29,12 @@ struct journal_record {
 	char *left; /* how it reads after apply, where that is not wanted; mostly NULL */
 };
 
+/* What the run made of the knob. */
+static inline const char *journal_made(const struct journal_record *record)
+{
+	return record->left ? record->left : record->wanted;
+}
+
 struct journal {
 	char *path;
 	int fd; /* open for appending while the run is ours; -1 otherwise */

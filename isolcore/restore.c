@@ -1,104 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "restore.h"
 
+#include "holders.h"
 #include "state.h"
 
 #include <errno.h>
 
-/* A run above the one that ends, and its record: sorted by path, type, order. */
-struct holder {
-	struct journal *run;
-	struct journal_record *record;
-};
-
-struct holders {
-	struct holder *all;
-	size_t n, room;
-};
-
-static void free_holders(struct holders *holders)
-{
-	free(holders->all);
-}
-#define _cleanup_holders_ _cleanup_(free_holders)
-
-static int compare_knob(const struct journal_record *a, const struct journal_record *b)
-{
-	int order = strcmp(a->path, b->path);
-
-	return order ? order : strcmp(a->type->name, b->type->name);
-}
-
-static int compare_holder(const void *a, const void *b)
-{
-	const struct holder *m = a, *n = b;
-	int order = compare_knob(m->record, n->record);
-
-	if (order)
-		return order;
-	/* Both runs are elements of one list, which is in their order. */
-	return m->run < n->run ? -1 : m->run > n->run;
-}
-
-static void find_holders(struct holders *holders, const struct journal *self, struct run_list *list)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		struct journal *run = &list->runs[i];
-
-		if (run->order <= self->order || strcmp(run->boot_id, self->boot_id))
-			continue;
-		for (size_t k = 0; k < run->n_records; k++) {
-			holders->all = xgrow(holders->all, holders->n + 1, &holders->room,
-			                     sizeof(*holders->all));
-			holders->all[holders->n++] = (struct holder){ run, &run->records[k] };
-		}
-	}
-	if (holders->n)
-		qsort(holders->all, holders->n, sizeof(*holders->all), compare_holder);
-}
-
-/* The index of the lowest run above that holds the knob; n if there is none. */
-static size_t first_holder(const struct holders *holders, const struct journal_record *record)
-{
-	size_t low = 0, high = holders->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_knob(holders->all[middle].record, record) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < holders->n && !compare_knob(holders->all[low].record, record) ? low
-	                                                                           : holders->n;
-}
-
-/* What the run made of the knob. */
-static const char *made(const struct journal_record *record)
-{
-	return record->left ? record->left : record->wanted;
-}
-
 /*
  * Every run above that found what this one made gets what this one found. Those are the next one
- * and, as long as a run did not change the knob itself (it was refused), the ones after it.
+ * and, as long as a run did not get what it wanted and left the knob as it was, the ones after it.
  */
-static enum knob_restored hand_over(const struct holders *holders, size_t at,
-                                    const struct journal_record *record, const struct system *sys,
-                                    char **detail)
+static enum knob_restored hand_over(const struct journal_record *record, const struct holder *above,
+                                    size_t n, const struct system *sys, char **detail)
 {
 	const struct knob_type *type = record->type;
 	_cleanup_error_ struct error error = ERROR_INIT;
-	bool first = true;
 
-	for (; at < holders->n && !compare_knob(holders->all[at].record, record); at++) {
-		const struct holder *above = &holders->all[at];
-		bool unchanged = knob_same(type, made(above->record), above->record->found);
+	for (size_t i = 0; i < n; i++, above++) {
+		bool refused = above->record->left &&
+		               knob_same(type, above->record->left, above->record->found);
 
 		if (!knob_same(type, above->record->found, record->found)) {
-			if (!knob_same(type, above->record->found, made(record))) {
-				if (!first)
+			if (!knob_same(type, above->record->found, journal_made(record))) {
+				if (i)
 					break;
 				*detail =
 					xasprintf("run %s found \"%s\" there", above->run->run_id,
@@ -112,9 +36,8 @@ static enum knob_restored hand_over(const struct holders *holders, size_t at,
 				return RESTORE_FAILED;
 			}
 		}
-		if (!unchanged)
+		if (!refused)
 			break;
-		first = false;
 	}
 	return RESTORE_HANDED_OVER;
 }
@@ -162,11 +85,12 @@ static enum knob_restored compare_and_swap(const struct journal_record *record,
 	if (knob_same(type, now, record->found))
 		return RESTORE_NONE;
 	/* A crash may have come between the write and the note of what it left. */
-	if (knob_same(type, now, made(record)) || knob_same(type, now, record->wanted))
+	if (knob_same(type, now, journal_made(record)) || knob_same(type, now, record->wanted))
 		return write_back(record, sys, detail);
 	*detail = xasprintf("%s reads \"%s\", neither what the run wrote (\"%s\") nor what it "
 	                    "found (\"%s\")",
-	                    record->path, now, made(record), record->found ? record->found : "");
+	                    record->path, now, journal_made(record),
+	                    record->found ? record->found : "");
 	return RESTORE_FOREIGN;
 }
 
@@ -182,23 +106,22 @@ struct outcome {
 static void restore_records(struct journal *self, struct run_list *list, const struct system *sys,
                             struct outcome *outcomes)
 {
-	_cleanup_holders_ struct holders holders = { 0 };
+	_cleanup_holders_ struct holders holders = HOLDERS_INIT;
 
-	find_holders(&holders, self, list);
+	holders_above(&holders, self, list);
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = self->n_records; i-- > 0;) {
 			const struct journal_record *record = &self->records[i];
-			size_t above = first_holder(&holders, record);
+			const struct holder *above;
+			size_t n = holders_of(&holders, record, &above);
 
 			if (pass && outcomes[i].restored != RESTORE_FAILED)
 				continue;
 			free(outcomes[i].detail);
 			outcomes[i].detail = NULL;
 			outcomes[i].restored =
-				above < holders.n
-					? hand_over(&holders, above, record, sys,
-			                            &outcomes[i].detail)
-					: compare_and_swap(record, sys, &outcomes[i].detail);
+				n ? hand_over(record, above, n, sys, &outcomes[i].detail)
+				  : compare_and_swap(record, sys, &outcomes[i].detail);
 		}
 	}
 }

@@ -437,9 +437,12 @@ static void three_runs_end_in_any_order(void **state)
 {
 	static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 		                          { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
-	/* What the youngest of the runs that are left (a bit each) made of a. */
+	/* What the youngest of the runs that are left (a bit each) made of a and b. */
 	static const char *const top[8] = { "0\n",  "10\n", "20\n", "20\n",
 		                            "30\n", "30\n", "30\n", "30\n" };
+
+	static const char *const top_b[8] = { "0\n",  "10\n", "10\n", "10\n",
+		                              "30\n", "30\n", "30\n", "30\n" };
 
 	(void)state;
 	for (size_t o = 0; o < 6; o++) {
@@ -460,6 +463,7 @@ static void three_runs_end_in_any_order(void **state)
 				assert_int_not_equal(t.plans[r].knobs[k]->restored,
 				                     RESTORE_FOREIGN);
 			tree_expect(t.tree, "/proc/sys/a", top[left]);
+			tree_expect(t.tree, "/proc/sys/b", top_b[left]);
 		}
 		for (const char *k = "abcd"; *k; k++) {
 			char path[] = "/proc/sys/?";
