@@ -34,6 +34,12 @@ static const struct key_word partition_words[] = {
 	{ 0 },
 };
 
+static const struct key_word start_words[] = {
+	{ "hot", START_HOT },
+	{ "run", START_RUN },
+	{ 0 },
+};
+
 static const struct key_word accept_words[] = {
 	{ "auto", ACCEPT_AUTO },
 	{ "kernel", ACCEPT_KERNEL },
@@ -105,6 +111,8 @@ const struct profile_key profile_keys[] = {
 	  .default_text = "auto", .file = "cgroup.type, cgroup.threads",
 	  .since = "4.14 (cgroup v2)",
 	  .help = "make a second group on the housekeeping CPUs for helper threads" },
+	{ AT(cgroup, start, start), .type = KEY_WORD, .words = start_words, .default_text = "hot",
+	  .help = "run: the command may set its threads' affinity to housekeeping CPUs, too" },
 	{ AT(cgroup, evict, evict), .type = KEY_WORD, .words = answer_words, .default_text = "auto",
 	  .file = "/proc/PID/task/TID/status (Cpus_allowed)",
 	  .help = "move other tasks off the CPUs" },

@@ -31,6 +31,18 @@ enum partition {
 	PARTITION_ISOLATED, /* no load balancing */
 };
 
+/*
+ * The group that the command starts in, pinned to the workload's CPUs either way. Where hot and
+ * help are separate groups, a program that sets its threads' affinity itself, to housekeeping CPUs
+ * too (oslat's main thread goes to CPU 0), is refused that (EINVAL) in hot and may do it in the
+ * run's own group above. On cgroup v2 an isolated or root partition takes the CPUs out of the group
+ * above, so there START_RUN means a plain group of all the CPUs, and no partition.
+ */
+enum group_start {
+	START_HOT,
+	START_RUN
+};
+
 /* How much less than a quiesce by the kernel still counts as granted. */
 enum accept {
 	ACCEPT_AUTO, /* until request_resolve(): ACCEPT_KERNEL if a profile or --set says
@@ -86,9 +98,10 @@ struct request {
 		enum policy policy;
 		enum partition partition;
 		enum answer helpers; /* hot and help groups */
-		enum answer evict;   /* cgroup v1: move other tasks off the workload's CPUs */
-		char *parent;        /* group to make the run's group in; NULL: found out */
-		char *mems_text;     /* NUMA nodes; NULL: those of the parent */
+		enum group_start start;
+		enum answer evict; /* cgroup v1: move other tasks off the workload's CPUs */
+		char *parent;      /* group to make the run's group in; NULL: found out */
+		char *mems_text;   /* NUMA nodes; NULL: those of the parent */
 	} cgroup;
 	struct {
 		enum policy policy;
