@@ -395,17 +395,7 @@ static int plan_isolation(struct plan *plan, const struct system *sys, const str
 	struct isolation *is;
 
 	(void)run_id;
-	if (!policy_asked(req->task_isolation.policy))
-		return 0;
-	if (asked.active && !asked.quiesce)
-		return error_set(err, EINVAL,
-		                 "cannot activate task isolation with nothing to quiesce: add -q "
-		                 "vmstat_sync (task_isolation.quiesce)");
-	if (asked.active && req->task_isolation.oneshot)
-		return error_set(err, EINVAL,
-		                 "task_isolation.oneshot and activation exclude each other: the "
-		                 "one quiesce would be spent in chisol, before the command starts");
-	if (!asked.quiesce && !asked.inherit)
+	if (!policy_asked(req->task_isolation.policy) || (!asked.quiesce && !asked.inherit))
 		return 0;
 	is = xcalloc(1, sizeof(*is));
 	*is = (struct isolation){

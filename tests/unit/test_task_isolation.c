@@ -217,32 +217,6 @@ static void asking_to_inherit_nothing_is_unavailable_without_the_interface(void 
 	tear_down(&f);
 }
 
-static void requests_that_contradict_themselves_are_refused(void **state)
-{
-	static const struct {
-		unsigned int quiesce;
-		bool activate, oneshot;
-		const char *text;
-	} rows[] = {
-		{ 0, true, false, "nothing to quiesce" },
-		{ QUIESCE_VMSTAT_SYNC, true, true, "oneshot" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_error_ struct error err = ERROR_INIT;
-		struct fixture f;
-
-		set_up(&f, "5.15.0");
-		f.req.task_isolation.quiesce = rows[i].quiesce;
-		f.req.task_isolation.activate = rows[i].activate;
-		f.req.task_isolation.oneshot = rows[i].oneshot;
-		assert_int_equal(make_plan(&f, &err), -EINVAL);
-		assert_non_null(strstr(err.text, rows[i].text));
-		tear_down(&f);
-	}
-}
-
 static void numbers_that_mainline_gave_away_are_never_called(void **state)
 {
 	static const struct {
@@ -316,7 +290,6 @@ int main(void)
 		cmocka_unit_test(an_interval_of_one_second_stands_in_for_nothing),
 		cmocka_unit_test(the_child_judges_by_what_became_of_the_stand_in),
 		cmocka_unit_test(asking_to_inherit_nothing_is_unavailable_without_the_interface),
-		cmocka_unit_test(requests_that_contradict_themselves_are_refused),
 		cmocka_unit_test(numbers_that_mainline_gave_away_are_never_called),
 		cmocka_unit_test(the_state_file_is_read_as_the_kernel_writes_it),
 	};
