@@ -397,20 +397,11 @@ static void plan_thread(struct irq_planner *p, pid_t pid)
 
 static int plan_threads(struct irq_planner *p, struct error *err)
 {
-	_cleanup_namelist_ struct namelist list = NAMELIST_INIT;
-	int rc = sysroot_list(&p->sys->root, "/proc", &list, err);
+	_cleanup_pids_ struct pids pids = { 0 };
+	int rc = process_find(&pids, &p->sys->root, "irq/", err);
 
-	for (size_t i = 0; !rc && i < list.n; i++) {
-		long pid = as_number(list.names[i]);
-		_cleanup_free_
-		char *path = NULL, *comm = NULL;
-
-		if (pid <= 0)
-			continue;
-		path = xasprintf("/proc/%ld/comm", pid);
-		if (!sysroot_read(&p->sys->root, path, &comm, NULL) && !strncmp(comm, "irq/", 4))
-			plan_thread(p, (pid_t)pid);
-	}
+	for (size_t i = 0; !rc && i < pids.n; i++)
+		plan_thread(p, pids.pids[i]);
 	return rc;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "knob.h"
 #include "irq.h"
+#include "irqbalance.h"
 #include "task_affinity.h"
 
 static const struct knob_type *const knob_types[] = {
-	&knob_text_file,   &knob_number_file,  &knob_cpulist_file,
-	&knob_cpuhex_file, &knob_irq_affinity, &knob_task_affinity,
+	&knob_text_file,    &knob_number_file, &knob_cpulist_file,  &knob_cpuhex_file,
+	&knob_irq_affinity, &knob_irqbalance,  &knob_task_affinity,
 };
 
 static const char *const state_names[] = {

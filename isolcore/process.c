@@ -55,3 +55,32 @@ bool process_alive(const struct sysroot *root, pid_t pid, unsigned long long sta
 		return rc != -ENOENT && rc != -ENOTDIR && rc != -ESRCH;
 	return process.start_time == start_time && process.state != 'Z' && process.state != 'X';
 }
+
+void pids_free(struct pids *pids)
+{
+	free(pids->pids);
+	*pids = (struct pids){ 0 };
+}
+
+int process_find(struct pids *pids, const struct sysroot *root, const char *prefix,
+                 struct error *err)
+{
+	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	int rc = sysroot_list(root, "/proc", &names, err);
+
+	for (size_t i = 0; !rc && i < names.n; i++) {
+		const char *name = names.names[i];
+		size_t len = strspn(name, "0123456789");
+		_cleanup_free_
+		char *path = NULL, *comm = NULL;
+
+		if (!len || len > 9 || name[len])
+			continue;
+		path = xasprintf("/proc/%s/comm", name);
+		if (sysroot_read(root, path, &comm, NULL) || strncmp(comm, prefix, strlen(prefix)))
+			continue;
+		pids->pids = xgrow(pids->pids, pids->n + 1, &pids->room, sizeof(*pids->pids));
+		pids->pids[pids->n++] = (pid_t)strtol(name, NULL, 10);
+	}
+	return rc;
+}

@@ -27,4 +27,15 @@ int process_self(struct process *process, struct error *err);
  * that cannot be read) counts as yes. */
 bool process_alive(const struct sysroot *root, pid_t pid, unsigned long long start_time);
 
+struct pids {
+	pid_t *pids;
+	size_t n, room;
+};
+
+/* The processes whose command begins with prefix (/proc/PID/comm), in ascending order. */
+int process_find(struct pids *pids, const struct sysroot *root, const char *prefix,
+                 struct error *err);
+void pids_free(struct pids *pids);
+#define _cleanup_pids_ _cleanup_(pids_free)
+
 #endif

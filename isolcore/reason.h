@@ -42,6 +42,7 @@
 	X(THREADS_STACK, "threads-stack", "without load balancing threads share one CPU")          \
 	X(NO_INTERFACE, "no-interface", "this kernel has no task isolation interface")             \
 	X(NOT_RUNNING, "not-running", "the program that it is about does not run")                 \
+	X(NO_SOCKET, "no-socket", "the program runs, but cannot be told")                          \
 	X(FOREIGN_CHANGE, "foreign-change", "somebody else changed it since; left alone")          \
 	X(RESTORED, "restored", "put back and read back")                                          \
 	X(RESTORE_FAILED, "restore-failed", "could not be put back")                               \

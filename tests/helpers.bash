@@ -25,6 +25,6 @@ machine_snapshot() {
 		find "$c" -name 'cpuset.*' -type f ! -name '*memory_pressure' -exec grep -H '' {} + 2>/dev/null
 		find "$c" -name 'cgroup.subtree_control' -exec grep -H '' {} + 2>/dev/null
 	done
-	ls /run/chisol 2>/dev/null | grep -v '^lock$'
+	ls /run/chisol 2>/dev/null | grep -vx -e lock -e irqbalance
 	true
 }
