@@ -25,7 +25,7 @@ static void print_setting(FILE *out, size_t number, const struct setting *s)
 		                  s->asked ? " -> " : "");
 	purpose = xasprintf("%s%s%s", s->why ? s->why : "", s->why ? "; " : "",
 	                    setting_policy_name(s->policy));
-	if (!good || s->reason)
+	if (!good || s->reason || s->detail)
 		known = xasprintf(": %s%s%s", good ? "" : knob_state_name(s->state),
 		                  good ? "" : ": ",
 		                  s->detail ? s->detail : setting_reason_meaning(s->reason));

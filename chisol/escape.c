@@ -113,7 +113,7 @@ static int width_of(const char *text, size_t len)
 	return width;
 }
 
-static char *escape_format(const char *fmt, va_list ap)
+static char *__attribute__((format(printf, 1, 0))) escape_format(const char *fmt, va_list ap)
 {
 	_cleanup_free_
 	char *raw = xvasprintf(fmt, ap);
