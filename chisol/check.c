@@ -74,29 +74,36 @@ static const char *verdict_name(int verdict)
 	return verdict ? "could-not-tell" : "as-asked";
 }
 
-/* What only the boot command line can give, for the workload's CPUs that do not have it. */
-static void add_advice(struct namelist *advice, const struct machine *m, const struct request *req)
+static void add_advice(struct namelist *advice, char *sentence)
 {
-	_cleanup_cpumask_ struct cpumask missing = CPUMASK_INIT;
+	advice->names = xgrow(advice->names, advice->n + 1, &advice->room, sizeof(*advice->names));
+	advice->names[advice->n++] = sentence;
+}
+
+static void advise(struct namelist *advice, const struct tally *tally, const struct machine *m,
+                   const struct request *req)
+{
+	_cleanup_cpumask_ struct cpumask ticking = CPUMASK_INIT;
 	_cleanup_free_
 	char *list = NULL;
 
-	if (!req->cpus.asked)
+	if (tally->of[FINDING_DIFFERS])
+		add_advice(advice,
+		           xstrdup("chisol sets what differs for the time of a run; with "
+		                   "--dry-run=sh it prints a script that sets it for good"));
+	cpumask_copy(&ticking, &req->cpus.workload);
+	cpumask_andnot(&ticking, &m->nohz_full);
+	if (!req->cpus.asked || cpumask_empty(&ticking))
 		return;
-	cpumask_copy(&missing, &req->cpus.workload);
-	cpumask_andnot(&missing, &m->nohz_full);
-	if (cpumask_empty(&missing))
-		return;
-	list = cpumask_list(&missing);
-	advice->names = xgrow(advice->names, advice->n + 1, &advice->room, sizeof(*advice->names));
-	advice->names[advice->n++] =
-		m->has_nohz_full
-			? xasprintf(
-				  "CPU %s keeps its timer tick; boot with nohz_full=%s rcu_nocbs=%s",
-				  list, list, list)
-			: xasprintf("CPU %s keeps its timer tick; this kernel is built without "
-	                            "CONFIG_NO_HZ_FULL",
-	                            list);
+	list = cpumask_list(&ticking);
+	if (m->has_nohz_full)
+		add_advice(advice, xasprintf("the timer ticks on CPU %s; boot with nohz_full=%s "
+		                             "rcu_nocbs=%s",
+		                             list, list, list));
+	else
+		add_advice(advice, xasprintf("the timer ticks on CPU %s; that needs a kernel with "
+		                             "CONFIG_NO_HZ_FULL, booted with nohz_full=%s",
+		                             list, list));
 }
 
 /* One line a finding, for grep(1): not folded. */
@@ -112,9 +119,11 @@ static void print_finding(FILE *out, enum finding finding, const struct setting_
 		                 setting_value(s->asked));
 	else
 		what = xstrdup(finding_names[finding]);
-	escape_print(out, "%s: %s%s%s", name, what, *why ? ": " : "", why);
+	escape_print(out, "%s: %s", name, what);
 	if (group->n == 1 && s->path)
 		escape_print(out, " (%s)", s->path);
+	if (*why)
+		escape_print(out, ": %s", why);
 	if (s->remedy)
 		escape_print(out, " -> %s", s->remedy);
 	putc('\n', out);
@@ -188,7 +197,7 @@ int check_print(enum report_format format, const struct system *sys, const struc
 		tally.of[judge(plan, &s)]++;
 		tally.checked++;
 	}
-	add_advice(&advice, &sys->machine, req);
+	advise(&advice, &tally, &sys->machine, req);
 	if (format == REPORT_JSON)
 		rc = print_json(out, sys, req, plan, &advice, &tally);
 	else

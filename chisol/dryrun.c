@@ -6,18 +6,19 @@
 
 #define INDENT 6 /* the width of a number */
 
-/* Will chisol write it? */
-static bool is_to_do(const struct setting *s)
+/* What is said of a setting that will not be made. */
+static const char *standing(const struct setting *s)
 {
-	return s->state == KNOB_PLANNED && s->asked;
+	return s->state == KNOB_PLANNED && s->asked ? "already" : knob_state_name(s->state);
 }
 
 /* "   1. NAME: PATH: FOUND -> WANTED (WHY; POLICY)", with what is known already behind it. */
 static void print_setting(FILE *out, size_t number, const struct setting *s)
 {
 	_cleanup_free_
-	char *place = NULL, *purpose = NULL, *known = NULL;
-	bool good = s->state == KNOB_PLANNED || s->state == KNOB_GRANTED;
+	char *place = NULL, *purpose = NULL;
+	const char *known = s->detail ? s->detail : setting_reason_meaning(s->reason);
+	bool to_do = setting_is_to_do(s);
 	int column;
 
 	if (s->path)
@@ -25,17 +26,14 @@ static void print_setting(FILE *out, size_t number, const struct setting *s)
 		                  s->asked ? " -> " : "");
 	purpose = xasprintf("%s%s%s", s->why ? s->why : "", s->why ? "; " : "",
 	                    setting_policy_name(s->policy));
-	if (!good || s->reason || s->detail)
-		known = xasprintf(": %s%s%s", good ? "" : knob_state_name(s->state),
-		                  good ? "" : ": ",
-		                  s->detail ? s->detail : setting_reason_meaning(s->reason));
-	if (is_to_do(s))
+	if (to_do)
 		column = fprintf(out, "%4zu. ", number);
 	else
 		column = fprintf(out, "   -  ");
-	escape_fold(out, column, INDENT, "%s: %s%s (%s)%s", s->name, place ? place : "",
-	            s->asked ? setting_value(s->asked) : "", purpose, known ? known : "");
-	if (s->remedy && !good)
+	escape_fold(out, column, INDENT, "%s: %s%s (%s)%s%s%s%s", s->name, place ? place : "",
+	            s->asked ? setting_value(s->asked) : "", purpose, to_do ? "" : ": ",
+	            to_do ? "" : standing(s), *known ? ": " : "", known);
+	if (s->remedy && !to_do)
 		escape_fold(out, fprintf(out, "%*s", INDENT, ""), INDENT, "-> %s", s->remedy);
 }
 
@@ -59,7 +57,7 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 		if (i_s == plan->n_knobs)
 			fputs("\nIn the process that becomes the command, which ends with it:\n",
 			      out);
-		number += is_to_do(&s);
+		number += setting_is_to_do(&s);
 		print_setting(out, number, &s);
 	}
 	if (!setting_count(plan))
@@ -99,9 +97,9 @@ static void print_sh_setting(FILE *out, const struct setting *s)
 	escape_print(out, "# %s (%s): %s", s->name, setting_policy_name(s->policy),
 	             s->why ? s->why : "");
 	putc('\n', out);
-	if (!is_to_do(s) || !can) {
+	if (!setting_is_to_do(s) || !can) {
 		escape_print(out, "#   left out: %s %s",
-		             is_to_do(s) ? "sh cannot set" : knob_state_name(s->state),
+		             setting_is_to_do(s) ? "sh cannot set" : standing(s),
 		             s->asked ? s->asked : setting_value(s->found));
 		putc('\n', out);
 		return;

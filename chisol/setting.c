@@ -70,6 +70,13 @@ const char *setting_policy_name(enum policy policy)
 	return names[policy];
 }
 
+bool setting_is_to_do(const struct setting *s)
+{
+	if (s->state != KNOB_PLANNED || !s->asked)
+		return false;
+	return !s->knob || s->knob->fresh || !knob_same(s->knob->type, s->found, s->asked);
+}
+
 const char *setting_observed_name(enum knob_observed observed)
 {
 	static const char *const names[] = {

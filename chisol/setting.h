@@ -38,6 +38,8 @@ struct setting setting_at(const struct plan *plan, size_t i);
 /* NULL for NULL. */
 const char *setting_facility_name(const struct facility *facility);
 const char *setting_policy_name(enum policy policy);
+/* Will chisol write it? Not what is already as asked, exposed or unavailable. */
+bool setting_is_to_do(const struct setting *s);
 const char *setting_observed_name(enum knob_observed observed);
 /* A value for people: "(none)" for NULL, "(empty)" for "". */
 const char *setting_value(const char *value);

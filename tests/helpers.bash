@@ -28,3 +28,8 @@ machine_snapshot() {
 	ls /run/chisol 2>/dev/null | grep -vx -e lock -e irqbalance
 	true
 }
+
+# Fails if the command succeeds; a plain "! command" fails no test unless it comes last.
+refute() {
+	! "$@"
+}

@@ -569,7 +569,7 @@ static void a_check_tells_what_differs_and_what_could_not_be_read(void **state)
 	assert_has(good, "as-asked: ");
 	knob_judge(add_knob(&f, "dark", NULL, "1"), KNOB_REFUSED, REASON_UNREADABLE, "no light");
 	assert_int_equal(check(&f, REPORT_TEXT, &unread), EXIT_CHISOL);
-	assert_has(unread, "dark: unreadable: no light (/x/dark)\n");
+	assert_has(unread, "dark: unreadable (/x/dark): no light\n");
 	knob = add_knob(&f, "wrong", "1", "2");
 	knob->remedy = xstrdup("set it");
 	assert_int_equal(check(&f, REPORT_TEXT, &bad), 1);

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Plans and checks: they change nothing, also against a recorded machine.
+load helpers
+
+setup_file() {
+	export TREE=$BATS_FILE_TMPDIR/tree
+	[ -x "$REPO/build/tests/trees/mktree" ] || skip "build/tests/trees/mktree is not built"
+	"$REPO/build/tests/trees/mktree" --managed=4 --interrupts "$TREE" 8 24
+}
+
+plan() { # FORMAT [OPTION...]: a plan for the recorded machine
+	local format=$1
+	shift
+	"$CHISOL" --root "$TREE" --dry-run="$format" -c 2-3 -s irq.policy=try "$@"
+}
+
+valid() {
+	[ -z "$(jq -r --slurpfile schema "$REPO/man/chisol-report.schema.json" -f "$REPO/tests/schema.jq" "$1" | tee /dev/stderr)" ]
+}
+
+@test "a plan names path, found and wanted of each write, and the command" {
+	run plan text ./app 'a b'
+	[ "$status" -eq 0 ]
+	[[ $output == *"/proc/irq/"*"/smp_affinity"*" -> "* ]]
+	[[ $output == *"Then: ./app 'a b'"* ]]
+	refute grep -qE '.{101}' <<<"$output"
+}
+
+@test "a plan in JSON is as its schema says and has the same settings" {
+	plan json ./app >"$BATS_TEST_TMPDIR/plan"
+	valid "$BATS_TEST_TMPDIR/plan"
+	[ "$(jq '.settings | length' "$BATS_TEST_TMPDIR/plan")" -eq "$(plan text ./app | grep -cE '^ +([0-9]+\.|-) ')" ]
+}
+
+@test "a managed interrupt is exposed in the plan, and not written in the script" {
+	local path
+	plan json ./app >"$BATS_TEST_TMPDIR/plan"
+	plan sh ./app >"$BATS_TEST_TMPDIR/script"
+	path=$(jq -r 'first(.settings[] | select(.reason == "managed-irq")).path' "$BATS_TEST_TMPDIR/plan")
+	[[ $path == /proc/irq/* ]]
+	refute grep -q "> '$path'" "$BATS_TEST_TMPDIR/script"
+}
+
+@test "a plan as a script is sound sh, whatever the command is called" {
+	plan sh "it's" '$(reboot)' '`x`' $'a\nb' '' '#' >"$BATS_TEST_TMPDIR/script"
+	sh -n "$BATS_TEST_TMPDIR/script"
+	tail -2 "$BATS_TEST_TMPDIR/script" | head -1 | grep -qF "exec 'it'\\''s' '\$(reboot)'"
+	command -v shellcheck >/dev/null || skip "shellcheck is not installed; sh -n was clean"
+	shellcheck -s sh "$BATS_TEST_TMPDIR/script"
+}
+
+@test "a plan as a script sets CPUs as chisol does, and becomes the command" {
+	local cpu
+	cpu=$(($(nproc --all) - 1))
+	"$CHISOL" --dry-run=sh -c $cpu sh -c 'echo $CHISOL_CPUS; taskset -pc $$' >"$BATS_TEST_TMPDIR/script"
+	run sh "$BATS_TEST_TMPDIR/script"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == "$cpu" || ${lines[-2]} == "$cpu" ]]
+	[[ ${lines[-1]} == *"list: $cpu" ]]
+}
+
+@test "a check tells one line per finding, and exits with 1" {
+	run "$CHISOL" --root "$TREE" --check -c 2-3 -s irq.policy=try
+	[ "$status" -eq 1 ]
+	[[ $output == *"irq."*".affinity: is "*", should be "*"(/proc/irq/"* ]]
+	[[ ${lines[-1]} == "not-as-asked: "* ]]
+	[ "$(grep -c 'exposed: ' <<<"$output")" -lt 4 ]
+}
+
+@test "a check passes a machine that is as asked, and fails none for what only a run makes" {
+	cp -r "$TREE" "$BATS_TEST_TMPDIR/tree"
+	local path value
+	while IFS=$'\t' read -r path value; do
+		echo "$value" >"$BATS_TEST_TMPDIR/tree$path"
+	done < <(plan json | jq -r '.settings[] | select(.granted.state == "planned" and .path and .asked) | [.path, .asked] | @tsv')
+	run "$CHISOL" --root "$BATS_TEST_TMPDIR/tree" --check -c 2-3 -s irq.policy=try -s cgroup.policy=try
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ ${lines[-1]} == "as-asked: "* ]]
+}
+
+@test "a check that cannot read a setting says that it could not tell" {
+	cp -r "$TREE" "$BATS_TEST_TMPDIR/tree"
+	local path value
+	while IFS=$'\t' read -r path value; do
+		echo "$value" >"$BATS_TEST_TMPDIR/tree$path"
+	done < <(plan json | jq -r '.settings[] | select(.granted.state == "planned" and .path and .asked) | [.path, .asked] | @tsv')
+	printf 'a\nb\n' >"$BATS_TEST_TMPDIR/tree/proc/irq/default_smp_affinity"
+	run "$CHISOL" --root "$BATS_TEST_TMPDIR/tree" --check -c 2-3 -s irq.policy=try
+	echo "$output"
+	[ "$status" -eq 125 ]
+	[[ $output == *"unreadable (/proc/irq/default_smp_affinity): "* ]]
+}
+
+@test "a check in JSON is as its schema says, with the verdict of the exit status" {
+	"$CHISOL" --root "$TREE" --check --report=json -c 2-3 -s irq.policy=try >"$BATS_TEST_TMPDIR/check" || [ $? -eq 1 ]
+	valid "$BATS_TEST_TMPDIR/check"
+	jq -e '.verdict == "not-as-asked" and (.findings | any(.kind == "differs"))' "$BATS_TEST_TMPDIR/check"
+}
+
+@test "neither plan nor check writes to the recorded machine" {
+	local before
+	before=$(cd "$TREE" && find . -type f -exec sha1sum {} + | sort)
+	plan text ./app >/dev/null
+	"$CHISOL" --root "$TREE" --check -c 2-3 -s irq.policy=try >/dev/null || true
+	[ "$before" = "$(cd "$TREE" && find . -type f -exec sha1sum {} + | sort)" ]
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What is told about a run.
+load helpers
+
+setup_file() {
+	[ "$(id -u)" -eq 0 ] || skip "needs root: the runs change vm.stat_interval and interrupts"
+	[ "$(nproc --all)" -gt 1 ] || skip "needs two CPUs"
+	lock_machine
+	cd "$BATS_FILE_TMPDIR" || return
+	# one run that changes the machine, told in both ways, for several tests
+	"$CHISOL" -c 1 -q vmstat_sync -s irq.policy=try -r text:text -r json:json \
+		sh -c 'echo to stdout; echo to stderr >&2; exit 3' >out 2>err
+	echo $? >status
+}
+
+# Checks a document against the schema: with jq always, with Python's jsonschema where it is there.
+valid() {
+	local complaints
+	complaints=$(jq -r --slurpfile schema "$REPO/man/chisol-report.schema.json" -f "$REPO/tests/schema.jq" "$1")
+	[ -z "$complaints" ] || { echo "$complaints"; return 1; }
+	if python3 -c 'import jsonschema' 2>/dev/null; then
+		python3 - "$1" "$REPO/man/chisol-report.schema.json" <<-'END'
+			import json, sys, jsonschema
+			jsonschema.validate(*[json.load(open(name)) for name in sys.argv[1:]])
+		END
+	fi
+}
+
+@test "standard output, standard error and the status stay the command's own" {
+	cd "$BATS_FILE_TMPDIR"
+	[ "$(cat out)" = 'to stdout' ]
+	[ "$(cat err)" = 'to stderr' ]
+	[ "$(cat status)" = 3 ]
+}
+
+@test "the JSON report is as its schema says" {
+	valid "$BATS_FILE_TMPDIR/json"
+}
+
+@test "the schema check finds what is wrong" {
+	local edit
+	for edit in '.x = 1' 'del(.run_id)' '.settings[0].policy = "maybe"' '.cpus.workload = "a"' '.chisol_report = 2' \
+		'.exit.status = "0"' '.settings[0].granted.state = null'; do
+		jq "$edit" "$BATS_FILE_TMPDIR/json" >"$BATS_TEST_TMPDIR/bad"
+		refute valid "$BATS_TEST_TMPDIR/bad"
+	done
+}
+
+@test "every setting of the JSON report was asked for, and granted and observed or explained" {
+	jq -e '.settings | length > 1 and all(
+		(.granted.state == "granted" and .granted.value != null and .asked != null
+			and .observed.state != "not-looked-at") or
+		(.granted.state != "planned" and (.reason != null)))' "$BATS_FILE_TMPDIR/json"
+}
+
+@test "the reasons of the JSON report are those that chisol(1) lists" {
+	local reason
+	for reason in $(jq -r '(.settings + .notes)[].reason | values' "$BATS_FILE_TMPDIR/json" | sort -u); do
+		grep -q "^\.It Cm $reason$" "$REPO/man/chisol.1"
+	done
+}
+
+@test "the JSON report tells command, status, time and what was put back" {
+	jq -e '.exit == {kind: "exited", status: 3, signal: null} and .command.argv[0] == "sh" and
+		.times.elapsed_ns > 0 and .times.began <= .times.ended and .cpus.workload == "1" and
+		(.settings | all(.restored.state | IN("none", "restored")))' "$BATS_FILE_TMPDIR/json"
+}
+
+@test "a command that spins is seen to be hit by the timer of its CPU" {
+	"$CHISOL" -c 1 -r json:"$BATS_TEST_TMPDIR/r" timeout 1 sh -c 'while :; do :; done' || [ $? -eq 124 ]
+	jq -e '.interrupts.cpus == [1] and
+		(.interrupts.rows | any(.id == "LOC" and .kind == "arch" and .counts["1"] > 0))' "$BATS_TEST_TMPDIR/r"
+}
+
+@test "the text report says how vmstat quiescing was met, and fits a terminal" {
+	grep -qE '^  (by-(kernel|placement|stand-in)|vmstat) ' "$BATS_FILE_TMPDIR/text"
+	head -1 "$BATS_FILE_TMPDIR/text" | grep -qE '^chisol [0-9.]+: settings (kept|drifted|not-granted): '
+	refute grep -qE '.{101}' "$BATS_FILE_TMPDIR/text"
+}
+
+@test "a file that cannot be written ends chisol before the command runs" {
+	local file
+	for file in /no/such/dir/r /proc/version "$BATS_TEST_TMPDIR" ''; do
+		run "$CHISOL" -c 1 -r "json:$file" touch "$BATS_TEST_TMPDIR/ran"
+		[ "$status" -eq 125 ]
+		[[ $output == chisol:*report* ]]
+		[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+	done
+}
+
+@test "an unknown format is refused with the known ones" {
+	run "$CHISOL" -c 1 -r xml true
+	[ "$status" -eq 125 ]
+	[[ $output == *"'xml'"*"text or json"* ]]
+}
+
+@test "a report to '-' comes after what the command wrote to standard output" {
+	"$CHISOL" -c 1 -r json:- echo first >"$BATS_TEST_TMPDIR/out"
+	[ "$(head -1 "$BATS_TEST_TMPDIR/out")" = first ]
+	tail -n +2 "$BATS_TEST_TMPDIR/out" | jq -e .chisol_report
+}
+
+@test "a full disk is an error and not a lost report" {
+	run "$CHISOL" -c 1 -r json:/dev/full true
+	[ "$status" -eq 125 ]
+	[[ $output == *"No space left on device"* ]]
+}
+
+@test "bytes that are not UTF-8 still give valid JSON, and say so" {
+	"$CHISOL" -c 1 -r json:"$BATS_TEST_TMPDIR/r" true $'a\xff\\' $'\e[31m'
+	valid "$BATS_TEST_TMPDIR/r"
+	jq -e '.command == {argv: ["true", "a\\xff\\\\", "\u001b[31m"], argv_escaped: true}' "$BATS_TEST_TMPDIR/r"
+}
+
+@test "the text report passes no control character on to the terminal" {
+	run "$CHISOL" -c 1 -r text true $'\e[31m\n'
+	[[ $output == *"'\\x1b[31m\\n'"* ]]
+	[[ $output != *$'\e'* ]]
+}
+
+@test "the report's descriptor does not reach the command" {
+	"$CHISOL" -c 1 -r json:"$BATS_TEST_TMPDIR/r" sh -c 'ls -l /proc/$$/fd' >"$BATS_TEST_TMPDIR/fds"
+	refute grep -q "$BATS_TEST_TMPDIR/r$" "$BATS_TEST_TMPDIR/fds"
+}
