@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cgroup_claims.h"
+#include "cgroup_world.h"
+
+struct search {
+	const struct system *sys;
+	const char *run_group;
+	const struct cpumask *cpus;
+	char *found;
+};
+
+char *cgroup_parent(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return xstrndup(path, slash ? (size_t)(slash - path) : 0);
+}
+
+static bool is_group(const struct system *sys, const char *dir)
+{
+	_cleanup_free_
+	char *procs = xasprintf("%s/cgroup.procs", dir);
+
+	return sysroot_exists(&sys->root, procs);
+}
+
+/* The topmost group that is visible above the run's. */
+static char *top_group(const struct system *sys, const char *run_group)
+{
+	char *top = cgroup_parent(run_group);
+
+	while (*top) {
+		char *above = cgroup_parent(top);
+
+		if (!is_group(sys, above)) {
+			free(above);
+			break;
+		}
+		free(top);
+		top = above;
+	}
+	return top;
+}
+
+static void read_cpus(const struct system *sys, const char *group, const char *file,
+                      struct cpumask *cpus)
+{
+	_cleanup_free_
+	char *path = xasprintf("%s/%s", group, file);
+
+	if (cgroup_read_cpus(sys, path, cpus, NULL))
+		cpumask_free(cpus);
+}
+
+void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char *group)
+{
+	static const char *const files[] = { "cpuset.cpus.effective", "cpuset.effective_cpus",
+		                             "effective_cpus" };
+
+	*cpus = (struct cpumask)CPUMASK_INIT;
+	for (size_t i = 0; i < ARRAY_SIZE(files) && cpumask_empty(cpus); i++)
+		read_cpus(sys, group, files[i], cpus);
+}
+
+/* Is the file's first word the given one? An absent file has none. */
+static bool reads(const struct system *sys, const char *group, const char *file, const char *word)
+{
+	_cleanup_free_
+	char *path = xasprintf("%s/%s", group, file), *text = NULL;
+	size_t n = strlen(word);
+
+	return !sysroot_read(&sys->root, path, &text, NULL) && !strncmp(text, word, n) &&
+	       (!text[n] || text[n] == ' ');
+}
+
+static void claimed_v1(const struct system *sys, const char *group, const char *prefix,
+                       struct cpumask *cpus)
+{
+	_cleanup_free_
+	char *balance = xasprintf("%ssched_load_balance", prefix),
+	     *exclusive = xasprintf("%scpu_exclusive", prefix), *list = xasprintf("%scpus", prefix);
+
+	if (reads(sys, group, balance, "1") || reads(sys, group, exclusive, "1"))
+		read_cpus(sys, group, list, cpus);
+}
+
+static void claimed_v2(const struct system *sys, const char *group, struct cpumask *cpus)
+{
+	_cleanup_cpumask_ struct cpumask exclusive = CPUMASK_INIT;
+
+	read_cpus(sys, group, "cpuset.cpus.exclusive", &exclusive);
+	if (reads(sys, group, "cpuset.cpus.partition", "root") ||
+	    reads(sys, group, "cpuset.cpus.partition", "isolated") ||
+	    !machine_kernel_at_least(&sys->machine, 6, 7))
+		read_cpus(sys, group, "cpuset.cpus", cpus);
+	cpumask_or(cpus, &exclusive);
+}
+
+static bool look(void *ctx, const char *group)
+{
+	struct search *search = ctx;
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_
+	char *v2 = xasprintf("%s/cgroup.controllers", group),
+	     *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL, *before = NULL;
+	size_t n = strlen(group);
+
+	if (!strcmp(group, search->run_group))
+		return false;
+	if (!strncmp(group, search->run_group, n) && search->run_group[n] == '/')
+		return true;
+	if (sysroot_exists(&search->sys->root, v2))
+		claimed_v2(search->sys, group, &cpus);
+	else
+		claimed_v1(search->sys, group,
+		           sysroot_exists(&search->sys->root, prefixed) ? "cpuset." : "", &cpus);
+	if (!cpumask_intersects(&cpus, search->cpus))
+		return true;
+	list = cpumask_list(&cpus);
+	before = search->found;
+	search->found = xasprintf("%s%s%s (CPUs %s)", before ? before : "", before ? ", " : "",
+	                          group, list);
+	return true;
+}
+
+char *cgroup_claims(const struct system *sys, const char *run_group, const struct cpumask *cpus)
+{
+	struct search search = { sys, run_group, cpus, NULL };
+	_cleanup_free_
+	char *top = top_group(sys, run_group);
+
+	cgroup_for_each(sys, top, look, &search);
+	return search.found;
+}
+
+int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char *run_group,
+                     const struct cpumask *cpus, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
+	_cleanup_free_
+	char *top = top_group(sys, run_group), *path = xasprintf("%s/cpuset.cpus.effective", top);
+	int rc = cgroup_read_cpus(sys, path, &effective, err);
+
+	if (rc)
+		return rc;
+	cpumask_copy(left, &sys->machine.online);
+	if (!cpumask_empty(&effective)) /* without the partitions of others */
+		cpumask_and(left, &effective);
+	cpumask_andnot(left, &sys->machine.isolated);
+	cpumask_andnot(left, cpus);
+	return 0;
+}

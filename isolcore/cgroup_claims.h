@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which groups of a cgroup tree claim which CPUs, as seen from a run's own group (which need not
+ * exist yet). Reads only.
+ */
+#ifndef ISOLCORE_CGROUP_CLAIMS_H
+#define ISOLCORE_CGROUP_CLAIMS_H
+
+#include "machine.h"
+
+/*
+ * The groups that claim any of the CPUs, as "GROUP (CPUs 2-3), ..."; NULL: none. The run's group
+ * and the groups above it do not count. On v1 claiming is to balance load over CPUs, or to have
+ * them exclusively; on v2 to be a partition, to have them exclusively, and before Linux 6.7, where
+ * siblings must not share with a partition, to list them at all.
+ */
+char *cgroup_claims(const struct system *sys, const char *run_group, const struct cpumask *cpus);
+
+/* The CPUs that are online and in no isolation, neither from boot nor by a partition, once the cpus
+ * are taken, too. Empty: they must not be taken, as Linux 6.1 and 6.12 crash then. */
+int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char *run_group,
+                     const struct cpumask *cpus, struct error *err);
+
+/* The CPUs that the tasks of a group may have, of either version; empty if that cannot be told. */
+void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char *group);
+
+/* The group that a path is in: all but its last part. */
+char *cgroup_parent(const char *path);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cgroup_knobs.h"
+#include "cgroup_claims.h"
+#include "cgroup_tasks.h"
+#include "cgroup_world.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* How long the kernel is given to let a group go and to give its CPUs back. */
+#define PATIENCE_MS 2000
+#define STEP_MS     5
+
+static void wait_a_step(void)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+
+	nanosleep(&step, NULL);
+}
+
+/* Is it a group of a run, of which chisol made all that is in it? */
+static bool is_of_run(const char *path)
+{
+	return strstr(path, "/" CGROUP_RUN_PREFIX) != NULL;
+}
+
+/* The run's group above a path in it, or the path itself. */
+static char *run_group_of(const char *path)
+{
+	const char *run = strstr(path, "/" CGROUP_RUN_PREFIX);
+
+	return run ? xstrndup(path, (size_t)(run + 1 - path) + strcspn(run + 1, "/"))
+	           : xstrdup(path);
+}
+
+/* The file by which tasks are moved: threads of a threaded v2 group have no other. */
+static const char *task_file(const struct system *sys, const char *group)
+{
+	_cleanup_free_
+	char *tasks = xasprintf("%s/tasks", group), *type = xasprintf("%s/cgroup.type", group),
+	     *value = NULL;
+
+	if (sysroot_exists(&sys->root, tasks))
+		return "tasks";
+	return !sysroot_read(&sys->root, type, &value, NULL) && !strcmp(value, "threaded")
+	               ? "cgroup.threads"
+	               : "cgroup.procs";
+}
+
+static int read_dir(const struct system *sys, const char *path, char **value, struct error *err)
+{
+	*value = NULL;
+	if (!sysroot_exists(&sys->root, path))
+		return error_set(err, ENOENT, "there is no group %s", path);
+	*value = xstrdup(CGROUP_PRESENT);
+	return 0;
+}
+
+/* A process that is just ending keeps its group busy for a moment. */
+static int remove_when_empty(const struct system *sys, const char *path, const char *above,
+                             struct error *err)
+{
+	int rc = -EBUSY;
+
+	for (int ms = 0; rc == -EBUSY && ms < PATIENCE_MS; ms += STEP_MS) {
+		error_clear(err);
+		rc = cgroup_move_tasks(sys, path, above, task_file(sys, path), true, err);
+		if (rc == -ENOENT || rc == -ENODEV) /* removed meanwhile */
+			return 0;
+		if (!rc)
+			rc = sysroot_rmdir(&sys->root, path, err);
+		if (rc == -EBUSY)
+			wait_a_step();
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Whatever became of a partition, its group must not go while the kernel counts CPUs as its own:
+ * it may keep them isolated. The knobs of both come first; this is for what they had to leave. */
+static void give_up_cpus(const struct system *sys, const char *group)
+{
+	_cleanup_free_
+	char *partition = xasprintf("%s/cpuset.cpus.partition", group),
+	     *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *kind = NULL, *cpus = NULL;
+
+	if (!sysroot_read(&sys->root, partition, &kind, NULL) && strcmp(kind, "member"))
+		sysroot_write(&sys->root, partition, "member", NULL);
+	if (!sysroot_read(&sys->root, exclusive, &cpus, NULL) && *cpus)
+		sysroot_write(&sys->root, exclusive, "", NULL);
+}
+
+static int remove_group(const struct system *sys, const char *path, struct error *err)
+{
+	_cleanup_free_
+	char *above = cgroup_parent(path);
+
+	if (!is_of_run(path))
+		return error_set(err, EINVAL, "%s is not a group that chisol makes", path);
+	give_up_cpus(sys, path);
+	return remove_when_empty(sys, path, above, err);
+}
+
+static int write_dir(const struct system *sys, const char *path, const char *value,
+                     struct error *err)
+{
+	return value ? sysroot_mkdir(&sys->root, path, 0755, err) : remove_group(sys, path, err);
+}
+
+static void shell_dir(FILE *out, const char *path, const char *value)
+{
+	fputs(value ? "mkdir " : "rmdir ", out);
+	shell_quote(out, path);
+	putc('\n', out);
+}
+
+const struct knob_type knob_cgroup_dir = {
+	.name = "cgroup-dir",
+	.read = read_dir,
+	.write = write_dir,
+	.shell = shell_dir,
+};
+
+/* What the errors of the cpuset files mean (cpuset_write_resmask(), validate_change()). */
+static const struct {
+	int err;
+	const char *reason;
+	const char *text;
+} cpuset_errors[] = {
+	{ EACCES, REASON_CPU_CONFLICT,
+	  "the group above does not have all of them; put the run's group elsewhere with [cgroup] "
+	  "parent" },
+	{ EINVAL, REASON_CPU_CONFLICT, "another group has some of them exclusively" },
+	{ EBUSY, REASON_CPU_CONFLICT, "the group or one below it cannot do with these" },
+	{ ENOSPC, REASON_INVALID_VALUE, "a group with tasks cannot be without CPUs or nodes" },
+	{ ERANGE, REASON_INVALID_VALUE, "the kernel has no such CPU or node" },
+	{ ENOENT, REASON_NO_CONTROLLER,
+	  "the cpuset controller is not enabled in the group above (cgroup.subtree_control)" },
+};
+
+static void judge_cpus(const struct system *sys, struct knob *knob, const struct error *write_error)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_
+	char *run_group = NULL, *claims = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpuset_errors); i++) {
+		if (write_error->err != cpuset_errors[i].err)
+			continue;
+		run_group = run_group_of(knob->path);
+		if (cpuset_errors[i].reason == REASON_CPU_CONFLICT &&
+		    !cpumask_parse_list(&cpus, knob->wanted))
+			claims = cgroup_claims(sys, run_group, &cpus);
+		knob_judge(knob, KNOB_REFUSED, cpuset_errors[i].reason, "%s: %s%s%s",
+		           write_error->text, cpuset_errors[i].text, claims ? ": " : "",
+		           claims ? claims : "");
+	}
+}
+
+const struct knob_type knob_cpuset_cpus = {
+	.name = "cpuset-cpus",
+	.read = knob_file_read,
+	.write = knob_file_write,
+	.same = knob_same_cpulist,
+	.judge = judge_cpus,
+	.shell = knob_file_shell,
+};
+
+/* perr_strings[] of kernel/cgroup/cpuset.c, from the most telling part of each. */
+static const struct {
+	const char *kernel;
+	const char *remedy;
+} partition_errors[] = {
+	{ "is not a partition root",
+	  "Linux before 6.7 makes a partition only below another one: set [cgroup] parent to the "
+	  "root of the tree, or helpers = no" },
+	{ "Parent is an invalid partition root",
+	  "the partition above is broken: repair that one first" },
+	{ "not exclusive", "take the CPUs out of cpuset.cpus of the groups beside it" },
+	{ "Invalid cpu list in cpuset.cpus.exclusive",
+	  "take the CPUs out of cpuset.cpus.exclusive of the groups beside it" },
+	{ "Invalid cpu list in cpuset.cpus",
+	  "take the CPUs out of cpuset.cpus of the groups beside it" },
+	{ "distribute cpu downstream", "leave the group above at least one CPU" },
+	{ "due to hotplug", "bring the CPUs online again" },
+	{ "housekeeping",
+	  "some of the CPUs are isolated since boot (isolcpus=), or no other CPU would be left: "
+	  "ask for CPUs that are all of one kind, or for [cgroup] partition = member" },
+	{ "empty", "the group has no CPUs: something cleared its cpuset.cpus" },
+	{ "Remote partition not allowed",
+	  "a partition below a plain group needs all capabilities: run chisol as root" },
+};
+
+static void judge_partition(const struct system *sys, struct knob *knob,
+                            const struct error *write_error)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_
+	char *group = cgroup_parent(knob->path), *run_group = run_group_of(knob->path),
+	     *list = xasprintf("%s/cpuset.cpus", group), *claims = NULL;
+	const char *reason = knob->granted ? strchr(knob->granted, '(') : NULL;
+
+	if (knob->state == KNOB_GRANTED || write_error->err)
+		return;
+	if (!cgroup_read_cpus(sys, list, &cpus, NULL))
+		claims = cgroup_claims(sys, run_group, &cpus);
+	knob_judge(knob, KNOB_REFUSED, REASON_PARTITION_INVALID,
+	           "the kernel took \"%s\" and made it \"%s\"%s%s%s", knob->wanted,
+	           knob->granted ? knob->granted : "", reason ? "" : ", giving no reason",
+	           claims ? "; these claim the same CPUs: " : "", claims ? claims : "");
+	for (size_t i = 0; reason && i < ARRAY_SIZE(partition_errors); i++)
+		if (strstr(reason, partition_errors[i].kernel)) {
+			xreplace(&knob->remedy, partition_errors[i].remedy);
+			return;
+		}
+}
+
+static int leave_some_cpus(const struct system *sys, const char *path, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, left = CPUMASK_INIT;
+	_cleanup_free_
+	char *group = cgroup_parent(path), *run_group = run_group_of(path),
+	     *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	int rc = cgroup_read_cpus(sys, file, &cpus, err);
+
+	if (!rc)
+		rc = cgroup_cpus_left(&left, sys, run_group, &cpus, err);
+	if (rc || !cpumask_empty(&left))
+		return rc;
+	list = cpumask_list(&cpus);
+	return error_set(err, EBUSY,
+	                 "cannot make %s a partition: CPUs %s are the last that are not isolated",
+	                 group, list);
+}
+
+/* Linux 6.1 gives them back a little later. */
+static int wait_for_cpus(const struct system *sys, const char *path, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_
+	char *group = cgroup_parent(path), *above = cgroup_parent(group),
+	     *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	int rc = cgroup_read_cpus(sys, file, &cpus, err);
+
+	if (rc)
+		return rc;
+	cpumask_and(&cpus, &sys->machine.online);
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+		_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
+
+		cgroup_effective(&effective, sys, above);
+		if (cpumask_empty(&effective) || cpumask_subset(&cpus, &effective))
+			return 0;
+		wait_a_step();
+	}
+	list = cpumask_list(&cpus);
+	return error_set(err, ETIMEDOUT, "the CPUs %s have not come back to %s within %d s", list,
+	                 above, PATIENCE_MS / 1000);
+}
+
+static int write_partition(const struct system *sys, const char *path, const char *value,
+                           struct error *err)
+{
+	int rc = 0;
+
+	if (value && strcmp(value, "member")) {
+		rc = leave_some_cpus(sys, path, err);
+		/* From an invalid partition to another kind there is no way but this one. */
+		if (!rc)
+			rc = knob_file_write(sys, path, "member", err);
+	}
+	if (!rc)
+		rc = knob_file_write(sys, path, value, err);
+	if (!rc && !strcmp(value, "member"))
+		rc = wait_for_cpus(sys, path, err);
+	return rc;
+}
+
+const struct knob_type knob_cpuset_partition = {
+	.name = "cpuset-partition",
+	.read = knob_file_read,
+	.write = write_partition,
+	.judge = judge_partition,
+	.shell = knob_file_shell,
+};
+
+struct usage {
+	const struct system *sys;
+	char *by;
+};
+
+/* A group that has settings of its own, or hands the controller on, uses it. */
+static bool look_for_use(void *ctx, const char *group)
+{
+	static const char *const files[] = { "cpuset.cpus", "cpuset.mems",
+		                             "cpuset.cpus.exclusive" };
+	struct usage *usage = ctx;
+	_cleanup_free_
+	char *control = xasprintf("%s/cgroup.subtree_control", group), *text = NULL;
+	bool used;
+
+	if (usage->by || strstr(group, "/" CGROUP_RUN_PREFIX))
+		return false;
+	used = !sysroot_read(&usage->sys->root, control, &text, NULL) &&
+	       cgroup_has_word(text, " ", "cpuset");
+	for (size_t i = 0; !used && i < ARRAY_SIZE(files); i++) {
+		_cleanup_free_
+		char *path = xasprintf("%s/%s", group, files[i]), *value = NULL;
+
+		used = !sysroot_read(&usage->sys->root, path, &value, NULL) && *value;
+	}
+	if (used)
+		usage->by = xstrdup(group);
+	return false;
+}
+
+static int read_controller(const struct system *sys, const char *path, char **value,
+                           struct error *err)
+{
+	_cleanup_free_
+	char *text = NULL, *group = cgroup_parent(path);
+	struct usage usage = { sys, NULL };
+	int rc = sysroot_read(&sys->root, path, &text, err);
+
+	*value = NULL;
+	if (rc)
+		return rc;
+	if (!cgroup_has_word(text, " ", "cpuset")) {
+		*value = xstrdup(CONTROLLER_OFF);
+		return 0;
+	}
+	if (!is_of_run(path))
+		cgroup_for_each(sys, group, look_for_use, &usage);
+	*value = usage.by ? xasprintf(CONTROLLER_ON ", used by %s", usage.by)
+	                  : xstrdup(CONTROLLER_ON);
+	free(usage.by);
+	return 0;
+}
+
+static void judge_controller(const struct system *sys, struct knob *knob,
+                             const struct error *write_error)
+{
+	(void)sys;
+	if (write_error->err == EBUSY || write_error->err == EOPNOTSUPP)
+		knob_judge(knob, KNOB_REFUSED, REASON_NOT_DELEGATED,
+		           "%s: the group has processes of its own; give chisol a group without, "
+		           "by [cgroup] parent",
+		           write_error->text);
+	else if (write_error->err == ENOENT)
+		knob_judge(knob, KNOB_REFUSED, REASON_NOT_DELEGATED,
+		           "%s: the group above does not hand the cpuset controller down",
+		           write_error->text);
+}
+
+const struct knob_type knob_cgroup_controller = {
+	.name = "cgroup-controller",
+	.read = read_controller,
+	.write = knob_file_write,
+	.judge = judge_controller,
+	.shell = knob_file_shell,
+};

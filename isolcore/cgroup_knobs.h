@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a run makes and changes in the cgroup tree, as knobs (its tasks: cgroup_tasks.h).
+ *
+ * The run's groups carry CGROUP_RUN_PREFIX in their path. No group without it is ever removed.
+ */
+#ifndef ISOLCORE_CGROUP_KNOBS_H
+#define ISOLCORE_CGROUP_KNOBS_H
+
+#include "knob.h"
+
+#define CGROUP_RUN_PREFIX "chisol-"
+#define CGROUP_PRESENT    "group" /* the value of "cgroup-dir" */
+
+/*
+ * "cgroup-dir": a group of the run, found as nothing. Putting that back moves what is in it to the
+ * group above and removes it.
+ */
+extern const struct knob_type knob_cgroup_dir;
+
+/* "cpuset-cpus": a list of CPUs or nodes in a group, with the kernel's refusals explained. */
+extern const struct knob_type knob_cpuset_cpus;
+
+/*
+ * "cpuset-partition": cpuset.cpus.partition of a group of the run. A write that succeeds says
+ * nothing: the value read back may be "isolated invalid (reason)". Before it takes CPUs it looks
+ * whether any are left: Linux 6.1 and 6.12 crash otherwise. Putting "member" back waits until the
+ * CPUs are seen in the group above.
+ */
+extern const struct knob_type knob_cpuset_partition;
+
+/*
+ * "cgroup-controller": cpuset in a cgroup.subtree_control: "+cpuset" or "-cpuset". In use by a
+ * group that is not chisol's it reads as "+cpuset, used by GROUP", so that it is left on.
+ */
+extern const struct knob_type knob_cgroup_controller;
+#define CONTROLLER_ON  "+cpuset"
+#define CONTROLLER_OFF "-cpuset"
+
+#endif
