@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The run's own groups: GROUP/chisol-RUN_ID with hot, where the command starts, on the workload's
+ * CPUs, and help, for helper threads, on housekeeping CPUs.
+ */
+#include "cgroup_plan.h"
+#include "cgroup_claims.h"
+
+#include <errno.h>
+
+struct knob *cgroup_add(const struct cgroup_planner *p, const struct knob_type *type,
+                        const char *group, const char *file, const char *found, const char *wanted,
+                        const char *why)
+{
+	const char *below = group + strlen(p->run);
+	const char *key = strrchr(file, '.');
+	_cleanup_free_
+	char *path = *file ? xasprintf("%s/%s", group, file) : xstrdup(group);
+	_cleanup_free_
+	char *name = xasprintf("cgroup.%s%s%s", *below ? below + 1 : "run", *file ? "." : "",
+	                       key ? key + 1 : file);
+	struct knob *knob = plan_add(p->plan, &facility_cgroup, type, p->req->cgroup.policy, name,
+	                             path, found, wanted, why);
+
+	knob->fresh = *file || *below;
+	return knob;
+}
+
+char *cgroup_add_group(const struct cgroup_planner *p, const char *name, const char *why)
+{
+	char *group = *name ? xasprintf("%s/%s", p->run, name) : xstrdup(p->run);
+
+	cgroup_add(p, &knob_cgroup_dir, group, "", NULL, CGROUP_PRESENT, why);
+	return group;
+}
+
+void cgroup_refuse(const struct cgroup_planner *p, const char *reason, const char *remedy,
+                   const char *fmt, ...)
+{
+	_cleanup_free_
+	char *detail = NULL;
+	struct knob *knob;
+	va_list ap;
+
+	va_start(ap, fmt);
+	detail = xvasprintf(fmt, ap);
+	va_end(ap);
+	knob = plan_add(p->plan, &facility_cgroup, &knob_cgroup_dir, p->req->cgroup.policy,
+	                "cgroup.run", p->run ? p->run : "/sys/fs/cgroup", NULL, CGROUP_PRESENT,
+	                "the run's own group");
+	xreplace(&knob->remedy, remedy);
+	knob_judge(knob, KNOB_UNAVAILABLE, reason, "%s", detail);
+}
+
+/* Joining */
+
+struct join {
+	enum cgroup_kind kind;
+	char *run;    /* the threaded domain to go through; NULL: straight in */
+	char *target; /* path of the group */
+};
+
+static int join_apply(const struct system *sys, struct task_setting *t, struct error *err)
+{
+	const struct join *join = t->data;
+	_cleanup_free_
+	char *procs = xasprintf("%s/cgroup.procs", join->run ? join->run : join->target);
+	int rc = sysroot_write(&sys->root, procs, "0", err);
+
+	if (!rc && join->run) {
+		_cleanup_free_
+		char *threads = xasprintf("%s/cgroup.threads", join->target);
+
+		rc = sysroot_write(&sys->root, threads, "0", err);
+	}
+	if (rc) {
+		task_judge(t, KNOB_REFUSED, reason_of_errno(-rc), "%s", err ? err->text : "");
+		return rc;
+	}
+	free(t->granted);
+	rc = cgroup_of(sys, join->kind, 0, &t->granted, err);
+	if (rc) {
+		task_judge(t, KNOB_REFUSED, REASON_UNREADABLE, "%s", err ? err->text : "");
+		return rc;
+	}
+	if (strcmp(t->granted, t->wanted)) {
+		rc = error_set(err, EIO, "joined %s, and /proc/self/cgroup says %s", t->wanted,
+		               t->granted);
+		task_judge(t, KNOB_REFUSED, REASON_READ_BACK_DIFFERS, "/proc/self/cgroup says %s",
+		           t->granted);
+		return rc;
+	}
+	task_judge(t, KNOB_GRANTED, REASON_GRANTED, NULL);
+	return 0;
+}
+
+static int join_observe(const struct system *sys, const struct task_setting *t, pid_t pid,
+                        char **value)
+{
+	const struct join *join = t->data;
+
+	return cgroup_of(sys, join->kind, pid, value, NULL);
+}
+
+static void join_shell(FILE *out, const struct task_setting *t)
+{
+	const struct join *join = t->data;
+
+	fputs("echo $$ > ", out);
+	shell_quote(out, join->run ? join->run : join->target);
+	fputs("/cgroup.procs\n", out);
+	if (join->run) {
+		fputs("echo $$ > ", out);
+		shell_quote(out, join->target);
+		fputs("/cgroup.threads\n", out);
+	}
+}
+
+static void join_free(void *data)
+{
+	struct join *join = data;
+
+	free(join->run);
+	free(join->target);
+	free(join);
+}
+
+static const struct task_op join_op = {
+	.stage = TASK_STAGE_CGROUP,
+	.apply = join_apply,
+	.observe = join_observe,
+	.free_data = join_free,
+	.shell = join_shell,
+};
+
+void cgroup_set_groups(const struct cgroup_planner *p, const char *start, const char *help,
+                       bool threaded)
+{
+	struct join *join = xcalloc(1, sizeof(*join));
+	_cleanup_free_
+	char *shown = xasprintf("%s%s", p->world->root, start + strlen(p->world->mount));
+	struct task_setting *task;
+
+	join->kind = p->world->kind;
+	join->run = threaded ? xstrdup(p->run) : NULL;
+	join->target = xstrdup(start);
+	task = plan_add_task(p->plan, &facility_cgroup, &join_op, p->req->cgroup.policy,
+	                     "cgroup.join", shown, "the command starts on the workload's CPUs");
+	task->data = join;
+	xreplace(&p->plan->hot_group, start);
+	xreplace(&p->plan->help_group, help);
+}
+
+/* Masks that the kernel will change and not give back */
+
+struct mask_search {
+	const struct cgroup_planner *p;
+	const struct cpumask *full;    /* what the tasks of the group have that asked for nothing */
+	const struct cpumask *reduced; /* what they will have */
+};
+
+static void add_mask(const struct mask_search *search, const struct process *task,
+                     const struct cpumask *mask)
+{
+	const struct cgroup_planner *p = search->p;
+	_cleanup_cpumask_ struct cpumask kept = CPUMASK_INIT;
+	_cleanup_free_
+	char *path = task_affinity_path(task), *name = xasprintf("cgroup.mask.%d", (int)task->pid),
+	     *list = cpumask_list(mask), *full = cpumask_list(search->full),
+	     *reduced = cpumask_list(search->reduced), *rest = NULL, *wanted = NULL;
+
+	cpumask_copy(&kept, mask);
+	cpumask_and(&kept, search->reduced);
+	rest = cpumask_list(&kept);
+	wanted = xasprintf("%s|%s%s%s|%s", list, rest, *rest ? "|" : "", reduced, full);
+	plan_add(p->plan, &facility_cgroup, &knob_task_mask, POLICY_TRY, name, path, list, wanted,
+	         "this kernel does not give the mask of a task back");
+}
+
+void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const struct cpumask *full,
+                      const struct cpumask *reduced, bool kernel_threads)
+{
+	struct mask_search search = { p, full, reduced };
+	_cleanup_free_
+	pid_t *tids = NULL;
+	size_t n;
+
+	if (!cgroup_masks_get_lost(&p->sys->machine) ||
+	    cgroup_list_tasks(p->sys, file, &tids, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_cpumask_ struct cpumask mask = CPUMASK_INIT;
+		struct process task;
+
+		if (process_read(&task, &p->sys->root, tids[i], NULL) ||
+		    (task.flags & PROCESS_NO_SETAFFINITY) ||
+		    (!kernel_threads && (task.flags & PROCESS_KTHREAD)) ||
+		    task_affinity_read(&mask, p->sys, tids[i], NULL) || cpumask_equal(&mask, full))
+			continue;
+		add_mask(&search, &task, &mask);
+	}
+}
+
+/* Where the run's group goes */
+
+static int find_parent(struct cgroup_planner *p, struct error *err)
+{
+	const char *asked = p->req->cgroup.parent, *name;
+	size_t n = strlen(p->world->mount);
+
+	if (!asked) {
+		p->parent = xstrdup(p->world->mount);
+		return 0;
+	}
+	/* As a path of the file system, or as in /proc/PID/cgroup. */
+	name = !strncmp(asked, p->world->mount, n) && (!asked[n] || asked[n] == '/') ? asked + n
+	                                                                             : asked;
+	name += strspn(name, "/");
+	n = strlen(name);
+	while (n && name[n - 1] == '/')
+		n--;
+	if (cgroup_has_word(name, "/", "..") || strchr(name, '\n'))
+		return error_set(err, EINVAL, "[cgroup] parent = %s is not the name of a group",
+		                 asked);
+	p->parent =
+		n ? xasprintf("%s/%.*s", p->world->mount, (int)n, name) : xstrdup(p->world->mount);
+	{
+		_cleanup_free_
+		char *procs = xasprintf("%s/cgroup.procs", p->parent);
+
+		if (!sysroot_exists(&p->sys->root, procs))
+			return error_set(err, ENOENT,
+			                 "[cgroup] parent = %s: there is no such group (%s)", asked,
+			                 p->parent);
+	}
+	return 0;
+}
+
+static int plan_in_world(struct cgroup_planner *p, const char *run_id, struct error *err)
+{
+	const struct request *req = p->req;
+	bool boot_isolated = cpumask_subset(&req->cpus.workload, &p->sys->machine.isolated);
+	int rc;
+
+	if (p->world->kind == CGROUP_NONE) {
+		cgroup_refuse(p, REASON_NO_CONTROLLER,
+		              "mount a hierarchy with the cpuset controller, or set [cgroup] "
+		              "policy = off",
+		              "%s", p->world->sentence);
+		return 0;
+	}
+	rc = find_parent(p, err);
+	if (rc)
+		return rc;
+	p->run = xasprintf("%s/" CGROUP_RUN_PREFIX "%s", p->parent, run_id);
+	if (p->world->read_only) {
+		cgroup_refuse(p, REASON_READ_ONLY,
+		              "run chisol outside the container, or have the tree mounted "
+		              "writable",
+		              "%s", p->world->sentence);
+		return 0;
+	}
+	if (req->cgroup.partition == PARTITION_AUTO)
+		p->partition = boot_isolated ? PARTITION_MEMBER : PARTITION_ISOLATED;
+	else
+		p->partition = req->cgroup.partition;
+	if (boot_isolated && p->partition != PARTITION_MEMBER) {
+		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
+		          "the workload's CPUs are isolated since boot (isolcpus=): no partition "
+		          "is made of them");
+		p->partition = PARTITION_MEMBER;
+	} else if (boot_isolated) {
+		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
+		          "the workload's CPUs are isolated since boot (isolcpus=): the command "
+		          "is pinned to them, and nothing else is needed");
+	}
+	if (boot_isolated && req->cgroup.helpers != ANSWER_YES)
+		return 0;
+	if (cpumask_empty(&req->cpus.housekeeping))
+		return error_set(err, EINVAL,
+		                 "no housekeeping CPU is left beside the workload's: leave at "
+		                 "least one to everybody else");
+	if (cpumask_weight(&req->cpus.workload) > 1 &&
+	    (p->partition == PARTITION_ISOLATED || boot_isolated))
+		plan_note(p->plan, &facility_cgroup, REASON_THREADS_STACK,
+		          "load is not balanced among the workload's %u CPUs: all threads of the "
+		          "command stay where they start unless they pin themselves; [cgroup] "
+		          "partition = root balances them",
+		          cpumask_weight(&req->cpus.workload));
+	return p->world->kind == CGROUP_V1 ? cgroup_plan_v1(p, err) : cgroup_plan_v2(p, err);
+}
+
+static int plan_cgroup(struct plan *plan, const struct system *sys, const struct request *req,
+                       const char *run_id, struct error *err)
+{
+	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
+	struct cgroup_planner p = { .plan = plan, .sys = sys, .req = req, .world = &world };
+	int rc;
+
+	if (!policy_asked(req->cgroup.policy))
+		return 0;
+	rc = cgroup_world_read(&world, sys, err);
+	if (!rc)
+		rc = plan_in_world(&p, run_id, err);
+	free(p.parent);
+	free(p.run);
+	return rc;
+}
+
+const struct facility facility_cgroup = {
+	.name = "cgroup",
+	.title = "cpusets",
+	.plan = plan_cgroup,
+};
