@@ -23,29 +23,13 @@ struct tally {
 	size_t checked;
 };
 
-/* Is it in the group that only a run makes? */
-static bool is_of_run(const struct plan *plan, const struct setting *s)
+/* Is it there only while a run is? What the cgroup section asks for is never left behind. */
+static bool is_of_run(const struct setting *s)
 {
-	const char *const groups[] = { plan->hot_group, plan->help_group };
-
-	if (s->task || s->knob->fresh)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-		size_t len = groups[i] ? strlen(groups[i]) : 0;
-
-		if (!len)
-			continue;
-		if (!strncmp(s->path, groups[i], len) && (!s->path[len] || s->path[len] == '/'))
-			return true;
-		/* the group above hot and help */
-		if (!strncmp(s->path, groups[i], strlen(s->path)) && !s->found &&
-		    groups[i][strlen(s->path)] == '/')
-			return true;
-	}
-	return false;
+	return s->task || s->knob->fresh || (s->facility && !strcmp(s->facility, "cgroup"));
 }
 
-static enum finding judge(const struct plan *plan, const struct setting *s)
+static enum finding judge(const struct setting *s)
 {
 	if (s->state == KNOB_EXPOSED)
 		return FINDING_EXPOSED;
@@ -53,7 +37,7 @@ static enum finding judge(const struct plan *plan, const struct setting *s)
 		return FINDING_UNAVAILABLE;
 	if (s->state == KNOB_REFUSED)
 		return s->found ? FINDING_DIFFERS : FINDING_UNREADABLE;
-	if (is_of_run(plan, s) || !s->asked)
+	if (is_of_run(s) || !s->asked)
 		return FINDING_NONE;
 	if (!s->found)
 		return FINDING_UNREADABLE;
@@ -135,13 +119,13 @@ static void print_text(FILE *out, const struct plan *plan, const struct namelist
 	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
 
 	setting_for_each (s, plan) {
-		enum finding finding = judge(plan, &s);
+		enum finding finding = judge(&s);
 
 		if (finding != FINDING_NONE)
 			setting_groups_add(&groups, &s, finding == FINDING_EXPOSED);
 	}
 	for (size_t i = 0; i < groups.n; i++)
-		print_finding(out, judge(plan, &groups.groups[i].first), &groups.groups[i]);
+		print_finding(out, judge(&groups.groups[i].first), &groups.groups[i]);
 	for (size_t i = 0; i < advice->n; i++)
 		fprintf(out, "advice: %s\n", advice->names[i]);
 	fprintf(out,
@@ -170,7 +154,7 @@ static int print_json(FILE *out, const struct system *sys, const struct request 
 	json_t *findings = json_array(), *sentences = json_array();
 
 	setting_for_each (s, plan) {
-		enum finding finding = judge(plan, &s);
+		enum finding finding = judge(&s);
 
 		if (finding != FINDING_NONE)
 			json_array_append_new(findings, json_finding(finding, &s));
@@ -194,7 +178,7 @@ int check_print(enum report_format format, const struct system *sys, const struc
 	int rc = 0, verdict;
 
 	setting_for_each (s, plan) {
-		tally.of[judge(plan, &s)]++;
+		tally.of[judge(&s)]++;
 		tally.checked++;
 	}
 	advise(&advice, &tally, &sys->machine, req);

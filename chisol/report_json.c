@@ -80,7 +80,7 @@ static json_t *json_interrupts(const struct interrupt_table *table)
 {
 	json_t *cpus, *rows;
 
-	if (!table)
+	if (!table || (cpumask_empty(&table->cpus) && !table->unavailable))
 		return json_null();
 	cpus = json_array();
 	rows = json_array();

@@ -268,8 +268,8 @@ static void print_interrupts(FILE *out, const struct run_report *report)
 	char *list = NULL;
 	size_t n_cpus, n = 0;
 
-	if (!table)
-		return;
+	if (!table || (cpumask_empty(&table->cpus) && !table->unavailable))
+		return; /* never counted: the command did not start */
 	if (table->unavailable)
 		print_line(out, "interrupts", "not counted: %s", table->unavailable);
 	n_cpus = cpumask_weight(&table->cpus);

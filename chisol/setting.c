@@ -121,7 +121,8 @@ struct setting_tally setting_tally(const struct plan *plan)
 	setting_for_each (s, plan) {
 		tally.asked++;
 		tally.state[s.state]++;
-		tally.drifted += s.observed_state == OBSERVED_DRIFTED;
+		tally.drifted += s.observed_state == OBSERVED_DRIFTED ||
+		                 (s.reason && !strcmp(s.reason, REASON_NEW_IRQ));
 		tally.restored[s.restored]++;
 	}
 	return tally;

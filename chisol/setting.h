@@ -51,7 +51,7 @@ bool setting_reason_is_way(const char *reason);
 struct setting_tally {
 	size_t asked;
 	size_t state[KNOB_UNAVAILABLE + 1];
-	size_t drifted;
+	size_t drifted; /* with interrupts that appeared during the run */
 	size_t restored[RESTORE_FAILED + 1];
 };
 

@@ -23,6 +23,7 @@ struct fixture {
 };
 
 static const struct facility irq = { .name = "irq" };
+static const struct facility cgroup = { .name = "cgroup" };
 static const struct facility vmstat = { .name = "vmstat" };
 static char *argv[] = { "oslat", "-c", "2,3", "a b", "it's", "\x1b[2J", NULL };
 
@@ -214,6 +215,20 @@ static void what_is_not_as_asked_is_named_with_values_reason_and_remedy(void **s
 	assert_has(printed, "  unavailable   a.b: asked 1: this kernel or machine does not have it "
 	                    "[absent]");
 	assert_fits_a_terminal(printed);
+}
+
+static void an_interrupt_that_appeared_is_drift(void **state)
+{
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_
+	char *printed = NULL;
+
+	(void)state;
+	fixture_init(&f);
+	judge(add_knob(&f, "irq.50.affinity", "3", NULL), KNOB_EXPOSED, REASON_NEW_IRQ, NULL);
+	printed = render(text, &f);
+	assert_has(printed, "settings drifted: 1 asked, 1 exposed, 1 drifted\n");
+	assert_has(printed, "  exposed       irq.50.affinity: found 3: ");
 }
 
 static void twelve_managed_irqs_are_one_line(void **state)
@@ -428,6 +443,7 @@ static void a_command_that_was_killed_or_never_started_is_told_apart(void **stat
 	_cleanup_fixture_ struct fixture f;
 	_cleanup_free_
 	char *killed = NULL, *failed = NULL;
+	const struct interrupt_table uncounted = INTERRUPT_TABLE_INIT;
 	json_t *document;
 
 	(void)state;
@@ -439,13 +455,16 @@ static void a_command_that_was_killed_or_never_started_is_told_apart(void **stat
 	assert_word(json_object_get(document, "exit"), "kind", "killed");
 	json_decref(document);
 	f.result.started = false;
+	f.report.interrupts = &uncounted;
 	f.report.failure = "cannot set the cow: no\nmilk";
 	failed = render(text, &f);
 	assert_has(failed, "  failed        cannot set the cow: no\\nmilk\n");
 	assert_has(failed, "not started");
+	assert_has_not(failed, "interrupts");
 	document = load(json, &f);
 	assert_word(json_object_get(document, "exit"), "kind", "not-started");
 	assert_word(document, "failure", "cannot set the cow: no\nmilk");
+	assert_true(json_is_null(json_object_get(document, "interrupts")));
 	json_decref(document);
 }
 
@@ -561,9 +580,8 @@ static void a_check_tells_what_differs_and_what_could_not_be_read(void **state)
 	judge(add_knob(&f, "irq.30.affinity", "2", NULL), KNOB_EXPOSED, REASON_MANAGED_IRQ, NULL);
 	judge(add_knob(&f, "irq.31.affinity", "3", NULL), KNOB_EXPOSED, REASON_MANAGED_IRQ, NULL);
 	add_knob(&f, "fresh", "0", "1")->fresh = true;
-	f.plan.hot_group = xstrdup("/cg/chisol-1/hot");
-	free(add_knob(&f, "group", NULL, "present")->path);
-	f.plan.knobs[f.plan.n_knobs - 1]->path = xstrdup("/cg/chisol-1");
+	plan_add(&f.plan, &cgroup, &knob_text_file, POLICY_REQUIRE, "cgroup.run", "/cg/chisol-1",
+	         NULL, "group", "a place");
 	assert_int_equal(check(&f, REPORT_TEXT, &good), 0);
 	assert_has(good, "irq.{30-31}.affinity (2): exposed: ");
 	assert_has(good, "as-asked: ");
@@ -771,6 +789,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_as_asked_is_only_counted),
 		cmocka_unit_test(what_is_not_as_asked_is_named_with_values_reason_and_remedy),
+		cmocka_unit_test(an_interrupt_that_appeared_is_drift),
 		cmocka_unit_test(twelve_managed_irqs_are_one_line),
 		cmocka_unit_test(values_that_differ_within_a_group_are_not_told_as_one),
 		cmocka_unit_test(the_way_of_vmstat_quiescing_is_always_told),
