@@ -5,11 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <ftw.h>
-#include <sys/stat.h>
 
 #include "../../isolcore/isol_prctl.h"
 #include "../../isolcore/vmstat.h"
+#include "tree.h"
 
 /* A recorded machine of four CPUs in a temporary directory. */
 struct fixture {
@@ -19,31 +18,13 @@ struct fixture {
 	struct plan plan;
 };
 
-static void put(const struct fixture *f, const char *path, const char *text)
-{
-	_cleanup_free_
-	char *full = xasprintf("%s%s", f->dir, path);
-
-	for (char *slash = strchr(full + strlen(f->dir) + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		assert_true(!mkdir(full, 0755) || errno == EEXIST);
-		*slash = '/';
-	}
-	FILE *out = fopen(full, "w");
-
-	assert_non_null(out);
-	assert_true(fprintf(out, "%s\n", text) > 0);
-	assert_int_equal(fclose(out), 0);
-}
-
 static void set_up(struct fixture *f, const char *release)
 {
 	*f = (struct fixture){ .dir = "/tmp/chisol-unit.XXXXXX" };
 	assert_non_null(mkdtemp(f->dir));
-	put(f, "/proc/sys/kernel/osrelease", release);
-	put(f, "/sys/devices/system/cpu/online", "0-3");
-	put(f, "/proc/sys/vm/stat_interval", "1");
+	tree_write(f->dir, "proc/sys/kernel/osrelease", release);
+	tree_write(f->dir, "sys/devices/system/cpu/online", "0-3");
+	tree_write(f->dir, "proc/sys/vm/stat_interval", "1");
 	f->req.task_isolation.policy = POLICY_REQUIRE;
 	f->req.task_isolation.quiesce = QUIESCE_VMSTAT_SYNC;
 	f->req.task_isolation.accept = ACCEPT_STAND_IN;
@@ -57,20 +38,12 @@ static int make_plan(struct fixture *f, struct error *err)
 	return facility_task_isolation.plan(&f->plan, &f->sys, &f->req, "run", err);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void tear_down(struct fixture *f)
 {
 	plan_free(&f->plan);
 	system_close(&f->sys);
 	cpumask_free(&f->req.cpus.workload);
-	assert_int_equal(nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(nftw(f->dir, tree_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static void what_meets_vmstat_sync_follows_from_the_machine(void **state)
@@ -114,12 +87,12 @@ static void what_meets_vmstat_sync_follows_from_the_machine(void **state)
 
 		set_up(&f, rows[i].release);
 		if (rows[i].isolated)
-			put(&f, "/sys/devices/system/cpu/isolated", rows[i].isolated);
+			tree_write(f.dir, "sys/devices/system/cpu/isolated", rows[i].isolated);
 		if (rows[i].nohz_full)
-			put(&f, "/sys/devices/system/cpu/nohz_full", rows[i].nohz_full);
+			tree_write(f.dir, "sys/devices/system/cpu/nohz_full", rows[i].nohz_full);
 		if (rows[i].partition)
-			put(&f, "/sys/fs/cgroup/cpuset.cpus.isolated", rows[i].partition);
-		put(&f, "/proc/sys/vm/stat_interval", rows[i].interval);
+			tree_write(f.dir, "sys/fs/cgroup/cpuset.cpus.isolated", rows[i].partition);
+		tree_write(f.dir, "proc/sys/vm/stat_interval", rows[i].interval);
 		f.req.task_isolation.accept = rows[i].accept;
 		assert_int_equal(make_plan(&f, NULL), 0);
 		assert_int_equal(f.plan.n_tasks, 1);
@@ -239,7 +212,7 @@ static void numbers_that_mainline_gave_away_are_never_called(void **state)
 		struct fixture f;
 
 		set_up(&f, rows[i].release);
-		put(&f, "/proc/self/task_isolation", "Configured state: none ");
+		tree_write(f.dir, "proc/self/task_isolation", "Configured state: none ");
 		assert_int_equal(system_open(&f.sys, f.dir, NULL), 0);
 		isol_probe(&isol, &f.sys, rows[i].base, ISOLATION_ABI_AUTO);
 		assert_int_equal(isol.absent == NULL, rows[i].usable);
@@ -273,7 +246,7 @@ static void the_state_file_is_read_as_the_kernel_writes_it(void **state)
 		struct fixture f;
 
 		set_up(&f, "5.15.0");
-		put(&f, "/proc/self/task_isolation", rows[i].text);
+		tree_write(f.dir, "proc/self/task_isolation", rows[i].text);
 		assert_int_equal(system_open(&f.sys, f.dir, NULL), 0);
 		assert_int_equal(isol_get_file(&f.sys, 0, &got, NULL), 0);
 		assert_int_equal(got.quiesce, rows[i].quiesce);
