@@ -5,12 +5,15 @@
 
 #include "escape.h"
 #include "json.h"
+#include "../isolcore/cgroup_world.h"
 #include "../isolcore/isol_prctl.h"
 #include "../isolcore/vmstat.h"
 
 struct info {
 	const struct system *sys;
 	struct isol_interface isol;
+	struct cgroup_world world;
+	struct error no_world; /* why it could not be found out */
 };
 
 /* The content of a file, or "unknown". */
@@ -99,7 +102,7 @@ static char *vmstat(const struct info *in)
 	return xasprintf("%s%s%sby stand-in (vm.stat_interval, now %s s)%s",
 	                 *list ? "by placement on CPUs " : "", list, *list ? "; elsewhere " : "",
 	                 interval,
-	                 vmstat_spares_partitions(&in->sys->machine)
+	                 in->world.kind == CGROUP_V2 && vmstat_spares_partitions(&in->sys->machine)
 	                         ? "; by placement in an isolated cpuset partition"
 	                         : "");
 }
@@ -124,6 +127,11 @@ static char *nohz_full(const struct info *in)
 	return list_or(&in->sys->machine.nohz_full, in->sys->machine.has_nohz_full
 	                                                    ? "none (nohz_full=)"
 	                                                    : "not built into this kernel");
+}
+
+static char *cpuset(const struct info *in)
+{
+	return xstrdup(in->no_world.err ? in->no_world.text : in->world.sentence);
 }
 
 static char *interrupts(const struct info *in)
@@ -204,6 +212,7 @@ static const struct {
 	{ "cpus_online", "online CPUs", online },
 	{ "cpus_isolated", "isolated at boot", isolated },
 	{ "cpus_nohz_full", "nohz_full", nohz_full },
+	{ "cpuset", "cpusets", cpuset },
 	{ "interrupts", "interrupts", interrupts },
 	{ "irqbalance", "irqbalance", irqbalance },
 	{ "resctrl", "resctrl", resctrl },
@@ -262,7 +271,10 @@ int info_print(enum report_format format, const struct system *sys, const struct
 	/* Asking what this process has shows the form; a failure leaves it unknown. */
 	if (!in.isol.absent && sys->root.live)
 		isol_get(&in.isol, &state, NULL);
+	cgroup_world_read(&in.world, sys, &in.no_world);
 	rc = format == REPORT_JSON ? print_json(&in, out) : print_text(&in, out);
 	isol_interface_free(&in.isol);
+	cgroup_world_free(&in.world);
+	error_clear(&in.no_world);
 	return rc ? error_errno(err, -rc, "cannot print what the machine offers") : 0;
 }

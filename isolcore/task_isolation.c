@@ -10,6 +10,7 @@
  * "-I" as well, and the report says so. An interface that answers the probe and refuses afterwards
  * is an error, never a reason to fall back.
  */
+#include "cgroup_knobs.h"
 #include "isol_prctl.h"
 #include "vmstat.h"
 
@@ -329,8 +330,8 @@ static const struct task_op without_kernel = {
 static const struct knob *planned_partition(const struct plan *plan)
 {
 	plan_for_each (knob, plan)
-		if (knob->wanted && !strcmp(knob->wanted, "isolated") &&
-		    strstr(knob->path, "/cpuset.cpus.partition"))
+		if (knob->type == &knob_cpuset_partition && knob->wanted &&
+		    !strcmp(knob->wanted, "isolated"))
 			return knob;
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "../../isolcore/cgroup_knobs.h"
 #include "../../isolcore/isol_prctl.h"
 #include "../../isolcore/vmstat.h"
 #include "tree.h"
@@ -104,6 +105,60 @@ static void what_meets_vmstat_sync_follows_from_the_machine(void **state)
 		assert_int_equal(f.plan.n_knobs, rows[i].stand_in != NULL);
 		if (rows[i].stand_in)
 			assert_string_equal(f.plan.knobs[0]->wanted, rows[i].stand_in);
+		tear_down(&f);
+	}
+}
+
+/* Whether the kernel will make it valid is not known before; so the stand-in is there as well. */
+static void a_partition_that_the_plan_makes_may_meet_it_and_the_child_sees(void **state)
+{
+	static const struct {
+		const char *release;
+		enum accept accept;
+		const char *reason;
+		enum knob_state expected;
+		size_t n_stand_ins;
+	} rows[] = {
+		{ "6.8.0", ACCEPT_STAND_IN, REASON_BY_PLACEMENT, KNOB_PLANNED, 1 },
+		{ "6.8.0", ACCEPT_PLACEMENT, REASON_BY_PLACEMENT, KNOB_PLANNED, 0 },
+		{ "6.8.0", ACCEPT_KERNEL, REASON_NO_INTERFACE, KNOB_UNAVAILABLE, 0 },
+		{ "6.7.0", ACCEPT_STAND_IN, REASON_BY_STAND_IN, KNOB_PLANNED, 1 },
+		{ "6.7.0", ACCEPT_PLACEMENT, REASON_NO_INTERFACE, KNOB_UNAVAILABLE, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_cpumask_ struct cpumask own = CPUMASK_INIT;
+		_cleanup_free_
+		char *list = NULL;
+		struct fixture f;
+		struct task_setting *t;
+
+		set_up(&f, rows[i].release);
+		f.req.task_isolation.accept = rows[i].accept;
+		plan_add(&f.plan, &facility_cgroup, &knob_cpuset_partition, POLICY_TRY,
+		         "cgroup.partition", "/sys/fs/cgroup/chisol-run/cpuset.cpus.partition",
+		         NULL, "isolated", "");
+		assert_int_equal(make_plan(&f, NULL), 0);
+		t = f.plan.tasks[0];
+		assert_ptr_equal(t->reason, rows[i].reason);
+		assert_int_equal(t->state, rows[i].expected);
+		assert_int_equal(f.plan.n_knobs, 1 + rows[i].n_stand_ins);
+		if (rows[i].reason == REASON_BY_PLACEMENT) {
+			/* The kernel made none of it. */
+			if (rows[i].n_stand_ins)
+				knob_judge(f.plan.knobs[1], KNOB_REFUSED, REASON_READ_ONLY, NULL);
+			assert_int_equal(t->op->apply(&f.sys, t, NULL), -EOPNOTSUPP);
+			assert_int_equal(t->state, KNOB_UNAVAILABLE);
+			/* The kernel made it, with all that this process may run on. */
+			task_judge(t, KNOB_PLANNED, NULL, NULL);
+			assert_int_equal(cpumask_get_affinity(&own, 0), 0);
+			list = cpumask_list(&own);
+			tree_write(f.dir, "sys/fs/cgroup/cpuset.cpus.isolated", list);
+			assert_int_equal(t->op->apply(&f.sys, t, NULL), 0);
+			assert_ptr_equal(t->reason, REASON_BY_PLACEMENT);
+			assert_string_equal(t->granted, "placement");
+		}
 		tear_down(&f);
 	}
 }
@@ -259,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_meets_vmstat_sync_follows_from_the_machine),
+		cmocka_unit_test(a_partition_that_the_plan_makes_may_meet_it_and_the_child_sees),
 		cmocka_unit_test(the_profile_and_the_stand_in_share_one_knob),
 		cmocka_unit_test(an_interval_of_one_second_stands_in_for_nothing),
 		cmocka_unit_test(the_child_judges_by_what_became_of_the_stand_in),
