@@ -236,6 +236,28 @@ static int find_parent(struct cgroup_planner *p, struct error *err)
 	return 0;
 }
 
+static void settle_partition(struct cgroup_planner *p)
+{
+	bool boot_isolated = cpumask_subset(&p->req->cpus.workload, &p->sys->machine.isolated);
+	enum partition asked = p->req->cgroup.partition;
+	bool start_run = p->world->kind == CGROUP_V2 && p->req->cgroup.start == START_RUN;
+
+	p->partition = asked == PARTITION_AUTO ? PARTITION_ISOLATED : asked;
+	if (p->partition == PARTITION_MEMBER)
+		return;
+	/* Linux 6.12 makes a partition of such CPUs invalid, and there is nothing to gain. */
+	if (boot_isolated)
+		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
+		          "the workload's CPUs are isolated since boot (isolcpus=): no partition "
+		          "is made, the command is pinned to them");
+	else if (start_run)
+		plan_note(p->plan, &facility_cgroup, REASON_ABSENT,
+		          "no partition is made, as the command is to start in a group with "
+		          "housekeeping CPUs as well ([cgroup] start = run)");
+	if (boot_isolated || start_run)
+		p->partition = PARTITION_MEMBER;
+}
+
 static int plan_in_world(struct cgroup_planner *p, const char *run_id, struct error *err)
 {
 	const struct request *req = p->req;
@@ -260,21 +282,8 @@ static int plan_in_world(struct cgroup_planner *p, const char *run_id, struct er
 		              "%s", p->world->sentence);
 		return 0;
 	}
-	if (req->cgroup.partition == PARTITION_AUTO)
-		p->partition = boot_isolated ? PARTITION_MEMBER : PARTITION_ISOLATED;
-	else
-		p->partition = req->cgroup.partition;
-	if (boot_isolated && p->partition != PARTITION_MEMBER) {
-		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
-		          "the workload's CPUs are isolated since boot (isolcpus=): no partition "
-		          "is made of them");
-		p->partition = PARTITION_MEMBER;
-	} else if (boot_isolated) {
-		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
-		          "the workload's CPUs are isolated since boot (isolcpus=): the command "
-		          "is pinned to them, and nothing else is needed");
-	}
-	if (boot_isolated && req->cgroup.helpers != ANSWER_YES)
+	settle_partition(p);
+	if (boot_isolated && req->cgroup.helpers != ANSWER_YES && req->cgroup.start == START_HOT)
 		return 0;
 	if (cpumask_empty(&req->cpus.housekeeping))
 		return error_set(err, EINVAL,
