@@ -35,6 +35,10 @@ struct interrupt_table {
 		0            \
 	}
 
+/*
+ * Reads the counts of the CPUs asked for. Rows without any are left out, and so are those that are
+ * not of one CPU each (ERR, MIS). -EINVAL: a file is there and is not such a table.
+ */
 int interrupts_read(struct interrupt_table *table, const struct system *sys,
                     const struct cpumask *cpus, struct error *err);
 /* Leaves in after the increase since before, rows without any removed. A row that is new counts

@@ -64,6 +64,14 @@ static inline void tree_put(const struct tree *t, const char *path, const char *
 	assert_true(fputs(text, f) >= 0);
 }
 
+static inline void tree_remove(const struct tree *t, const char *path)
+{
+	_cleanup_free_
+	char *full = xasprintf("%s%s", t->dir, path);
+
+	assert_int_equal(remove(full), 0);
+}
+
 static inline void tree_expect(const struct tree *t, const char *path, const char *text)
 {
 	_cleanup_free_
