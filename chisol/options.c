@@ -68,6 +68,12 @@ static int act_dry_run(struct options *o, const char *arg, struct error *err)
 	                 "--dry-run cannot be written as %s: it takes text, json or sh", shown);
 }
 
+void options_add_sink(struct options *o, struct report_sink sink)
+{
+	o->sinks = xgrow(o->sinks, o->n_sinks + 1, &o->sinks_room, sizeof(*o->sinks));
+	o->sinks[o->n_sinks++] = sink;
+}
+
 static int act_report(struct options *o, const char *arg, struct error *err)
 {
 	struct report_sink sink = { .fd = -1 };
@@ -80,8 +86,7 @@ static int act_report(struct options *o, const char *arg, struct error *err)
 	rc = report_sink_parse(&sink, arg, err);
 	if (rc)
 		return error_prefix(err, "--report");
-	o->sinks = xgrow(o->sinks, o->n_sinks + 1, &o->sinks_room, sizeof(*o->sinks));
-	o->sinks[o->n_sinks++] = sink;
+	options_add_sink(o, sink);
 	return 0;
 }
 

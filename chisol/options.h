@@ -39,6 +39,8 @@ struct options {
  * the command line itself is at fault, so that "Try 'chisol --help'" is of help.
  */
 int options_parse(struct options *o, int argc, char **argv, bool *usage, struct error *err);
+/* Takes over sink.path. */
+void options_add_sink(struct options *o, struct report_sink sink);
 void options_free(struct options *o);
 #define _cleanup_options_ _cleanup_(options_free)
 

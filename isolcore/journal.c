@@ -280,7 +280,8 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
 		.profiles = req->profile.names ? presentable(req->profile.names) : NULL,
 		.started = utc_now(),
 	};
-	cpumask_copy(&j->cpus, &req->cpus.workload);
+	if (req->cpus.claimed)
+		cpumask_copy(&j->cpus, &req->cpus.workload);
 	out = open_memstream(&text, &size);
 	header = pack_header(j);
 	if (!out || print_line(out, header))

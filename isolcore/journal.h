@@ -47,7 +47,7 @@ struct journal {
 	pid_t command_pid;             /* 0: not started */
 	char *command;                 /* argv as one line, for people */
 	char *profiles;                /* NULL: none */
-	struct cpumask cpus;           /* the workload's CPUs, which no other run may take */
+	struct cpumask cpus;           /* that no other run may use; empty: it claims none */
 	char *started;                 /* ISO 8601, UTC */
 	/* records */
 	struct journal_record *records;

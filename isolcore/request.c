@@ -213,19 +213,23 @@ static int settle_cpus(struct request *req, const struct system *sys, const stru
 			return rc;
 		cpumask_and(housekeeping, &named);
 	}
+	req->cpus.claimed = section;
 	if (section && cpumask_empty(housekeeping))
 		return no_housekeeping(req, section, err);
 	return 0;
 }
 
-int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
-                    struct error *err)
+int request_settle(struct request *req, struct error *err)
 {
 	int rc = settle_policies(req, err);
 
-	if (!rc)
-		rc = settle_isolation(req, err);
-	if (!rc)
-		rc = settle_cpus(req, sys, taken, err);
-	return rc;
+	return rc ? rc : settle_isolation(req, err);
+}
+
+int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
+                    struct error *err)
+{
+	int rc = request_settle(req, err);
+
+	return rc ? rc : settle_cpus(req, sys, taken, err);
 }

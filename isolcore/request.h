@@ -93,6 +93,7 @@ struct request {
 		struct cpumask
 			housekeeping; /* online, neither workload nor isolated; may be empty */
 		bool asked;           /* workload CPUs were named, by -c or a profile */
+		bool claimed; /* kept off by others: no other run may use them */
 	} cpus;
 	struct {
 		enum policy policy;
@@ -146,8 +147,12 @@ void request_free(struct request *req);
 /* Who gave a key its value, "irq.threads": "conf/oslat.conf:12", "--set", "-c"; NULL: nobody. */
 const char *request_origin(const struct request *req, const char *section_dot_key);
 
+/* Settles what does not depend on the machine: the policies, and what goes together. May be called
+ * more than once. */
+int request_settle(struct request *req, struct error *err);
+
 /*
- * Settles the policies and what depends on the machine: turns the CPU texts into masks and checks
+ * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and checks
  * them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The sentence
  * names who asked and the offending piece:
  * -EINVAL          values that contradict each other, or a text that is no CPU list, or a workload

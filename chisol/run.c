@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "run.h"
+
+#include "../isolcore/restore.h"
+#include "../isolcore/state.h"
+#include "watch.h"
+
+#include <errno.h>
+
+/* Does the request ask for anything beyond the process itself? */
+static bool may_change_system(const struct request *req)
+{
+	return policy_asked(req->cgroup.policy) || policy_asked(req->irq.policy) ||
+	       policy_asked(req->vmstat.policy) || policy_asked(req->task_isolation.policy);
+}
+
+/*
+ * A run that changes the machine holds the lock from before it looks until it has applied. Without
+ * root there is no lock to have; whether that matters turns out with the plan.
+ */
+static int take_lock(struct run *run, struct error *err)
+{
+	if (state_lock(&run->sys->root, &run->lock_fd, &run->lock_err))
+		return 0;
+	if (run_restore_dead(run->sys, NULL, NULL, err))
+		return error_prefix(err, "an earlier run cannot be put back; see chisol --status");
+	return run_list_load(&run->others, run->sys, err);
+}
+
+int run_prepare(struct run *run, const struct system *sys, struct options *options,
+                struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask taken = CPUMASK_INIT;
+	struct request *req = &options->req;
+	int rc;
+
+	run->sys = sys;
+	run->options = options;
+	run->id = run_id_make(err);
+	if (!run->id)
+		return -err->err;
+	rc = request_settle(req, err);
+	if (!rc && options->action == ACTION_RUN && may_change_system(req))
+		rc = take_lock(run, err);
+	if (rc)
+		return rc;
+	run_list_cpus(&run->others, sys, &taken);
+	rc = request_resolve(req, sys, &taken, err);
+	if (!rc && (req->cpus.claimed || req->cpus.asked))
+		rc = run_list_check_cpus(&run->others, sys, &req->cpus.workload, err);
+	return rc ? rc : plan_build(&run->plan, sys, req, run->id, err);
+}
+
+void run_free(struct run *run)
+{
+	plan_free(&run->plan);
+	free(run->id);
+	if (run->lock_fd >= 0)
+		close(run->lock_fd);
+	error_clear(&run->lock_err);
+	run_list_free(&run->others);
+}
+
+static void unlock(struct run *run)
+{
+	close(take_fd(&run->lock_fd));
+}
+
+/* Memory ran out while the machine is changed: a fresh process image reads the journal and puts
+ * everything back, once this process, whose run it is, has ended. */
+static void restore_in_fresh_image(void)
+{
+	int alive[2] = { -1, -1 };
+	char byte;
+
+	if (!pipe(alive) && fork() == 0) {
+		close(alive[1]);
+		while (read(alive[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		execl("/proc/self/exe", "chisol", "--restore", (char *)NULL);
+	}
+	_exit(EXIT_CHISOL);
+}
+
+static void note_restored(void *ctx, const struct journal *journal,
+                          const struct journal_record *record, enum knob_restored restored,
+                          const char *detail)
+{
+	(void)journal;
+	plan_restored(ctx, record->seq, restored, detail);
+}
+
+/* Puts back what the run changed. A failure is a warning: the journal stays for --restore. */
+static void restore(struct run *run, struct journal *journal, struct namelist *warnings)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int rc = 0;
+
+	if (run->lock_fd < 0)
+		rc = state_lock(&run->sys->root, &run->lock_fd, &err);
+	if (!rc)
+		rc = run_restore(journal, run->sys, note_restored, &run->plan, &err);
+	if (rc) {
+		warnings->names = xgrow(warnings->names, warnings->n + 1, &warnings->room,
+		                        sizeof(*warnings->names));
+		warnings->names[warnings->n++] = xasprintf(
+			"not everything is put back (%s); run \"chisol --restore\" to try again",
+			err.text);
+	}
+	mem_exhausted = NULL;
+}
+
+static int write_reports(const struct options *options, const struct run_report *report,
+                         struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < options->n_sinks; i++) {
+		struct error *first = rc ? NULL : err;
+
+		if (report_write(&options->sinks[i], report, first) && !rc)
+			rc = -err->err;
+	}
+	return rc;
+}
+
+/* Nothing to put back and nobody who wants to hear of the end: chisol becomes the command. What is
+ * only tried, and what there is to tell, wants a parent that tells it. */
+static bool can_exec_in_place(const struct run *run)
+{
+	if (plan_changes_system(&run->plan) || run->options->n_sinks ||
+	    run->options->fail_on_drift || run->plan.n_notes)
+		return false;
+	for (size_t i = 0; i < run->plan.n_tasks; i++)
+		if (run->plan.tasks[i]->policy != POLICY_REQUIRE)
+			return false;
+	return true;
+}
+
+static int apply(struct run *run, struct journal *journal, struct error *err)
+{
+	int rc;
+
+	if (run->lock_fd < 0)
+		return error_move(err, &run->lock_err);
+	rc = journal_create(journal, run->sys, &run->options->req, &run->plan, run->id,
+	                    run_list_next_order(&run->others), err);
+	if (rc)
+		return rc;
+	mem_exhausted = restore_in_fresh_image;
+	return plan_apply(&run->plan, run->sys, journal, err);
+}
+
+int run_command(struct run *run, struct error *err)
+{
+	struct options *options = run->options;
+	_cleanup_watch_ struct watch watch = { .sys = run->sys,
+		                               .req = &options->req,
+		                               .plan = &run->plan };
+	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
+	struct launch_result result = { .exit_status = EXIT_CHISOL };
+	struct launch_signals inherited;
+	bool changes = plan_changes_system(&run->plan);
+	struct run_report report = { .sys = run->sys,
+		                     .req = &options->req,
+		                     .plan = &run->plan,
+		                     .result = &result,
+		                     .interrupts = &watch.during,
+		                     .run_id = run->id,
+		                     .verbose = options->verbose };
+	int rc = 0;
+
+	if (can_exec_in_place(run)) {
+		launch_in_place(run->sys, &options->req, &run->plan, &result.exit_status, err);
+		return result.exit_status;
+	}
+	if (!options->n_sinks)
+		options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
+	for (size_t i = 0; i < options->n_sinks; i++)
+		if (report_sink_open(&options->sinks[i], err))
+			return EXIT_CHISOL;
+
+	launch_hold_signals(&inherited);
+	if (changes)
+		rc = apply(run, &journal, err);
+	unlock(run);
+	if (!rc)
+		rc = launch_and_wait(run->sys, &options->req, &run->plan, changes ? &journal : NULL,
+		                     &inherited, watch_run, &watch, &result, err);
+	if (journal.path)
+		restore(run, &journal, &watch.warnings);
+	unlock(run);
+
+	report.n_drifted = watch.n_drifted;
+	report.warnings = watch.warnings;
+	report.failure = rc ? err->text : NULL;
+	if (rc) {
+		write_reports(options, &report, NULL);
+		return result.exit_status;
+	}
+	if (write_reports(options, &report, err))
+		return EXIT_CHISOL;
+	if (options->fail_on_drift && watch.n_drifted && result.wait_status == 0)
+		exit(EXIT_DRIFTED);
+	launch_end_like(&result);
+}

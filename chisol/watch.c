@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch.h"
+
+#include "../isolcore/irq.h"
+#include "utc.h"
+
+static void warn(struct watch *watch, char *sentence)
+{
+	struct namelist *list = &watch->warnings;
+
+	list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
+	list->names[list->n++] = sentence;
+}
+
+/* Everything that the machine may have done to the settings since the last look. */
+static void look(struct watch *watch)
+{
+	size_t drifted = plan_observe(watch->plan, watch->sys);
+	size_t appeared = irq_new_since(watch->plan, watch->sys, watch->req);
+	_cleanup_free_
+	char *now = NULL;
+	struct timespec when;
+
+	watch->n_drifted += drifted + appeared;
+	if (!drifted && !appeared)
+		return;
+	clock_gettime(CLOCK_REALTIME, &when);
+	now = utc_text(&when);
+	if (drifted)
+		warn(watch, xasprintf("%zu settings were found changed at %s", drifted, now));
+	if (appeared)
+		warn(watch, xasprintf("%zu new interrupts were found at %s", appeared, now));
+}
+
+static void count_interrupts(struct watch *watch, struct interrupt_table *table)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (interrupts_read(table, watch->sys, &watch->req->cpus.workload, &err))
+		warn(watch, xstrdup(err.text));
+}
+
+static void observe_task(const struct watch *watch, pid_t pid)
+{
+	for (size_t i = 0; i < watch->plan->n_tasks; i++) {
+		struct task_setting *t = watch->plan->tasks[i];
+		char *now = NULL;
+
+		if (t->state != KNOB_GRANTED || !t->op->observe ||
+		    t->op->observe(watch->sys, t, pid, &now))
+			continue;
+		free(t->observed);
+		t->observed = now;
+		t->observed_state =
+			t->granted && !strcmp(now, t->granted) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
+	}
+}
+
+void watch_run(void *ctx, enum launch_event event, pid_t pid)
+{
+	struct watch *watch = ctx;
+
+	switch (event) {
+	case LAUNCH_STARTED:
+		count_interrupts(watch, &watch->before);
+		break;
+	case LAUNCH_TICK:
+		look(watch);
+		break;
+	case LAUNCH_ENDED:
+		count_interrupts(watch, &watch->during);
+		interrupts_subtract(&watch->during, &watch->before);
+		observe_task(watch, pid);
+		look(watch);
+		break;
+	}
+}
+
+void watch_free(struct watch *watch)
+{
+	interrupts_free(&watch->before);
+	interrupts_free(&watch->during);
+	namelist_free(&watch->warnings);
+}

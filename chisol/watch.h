@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is seen of a run while the command runs, from a housekeeping CPU: what hit the workload's
+ * CPUs between start and end, settings that drift, new interrupts, and what the command's own
+ * process looks like at its end.
+ */
+#ifndef CHISOL_WATCH_H
+#define CHISOL_WATCH_H
+
+#include "launch.h"
+#include "../isolcore/interrupts.h"
+
+struct watch {
+	const struct system *sys;
+	const struct request *req;
+	struct plan *plan;
+	struct interrupt_table before, during; /* during: the increase, after LAUNCH_ENDED */
+	size_t n_drifted;
+	struct namelist warnings;
+};
+
+/* A launch_watch_fn. */
+void watch_run(void *ctx, enum launch_event event, pid_t pid);
+void watch_free(struct watch *watch);
+#define _cleanup_watch_ _cleanup_(watch_free)
+
+#endif
