@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -66,10 +67,7 @@ static int descriptor_of(const char *path)
 	return -1;
 }
 
-/*
- * May others than root and we ourselves put a name into the directory? Then the last component of
- * the path is not to be trusted.
- */
+/* Then the last component of the path is not to be trusted. */
 static bool others_may_write(const struct stat *dir)
 {
 	return (dir->st_mode & S_IWOTH) || (dir->st_uid != 0 && dir->st_uid != geteuid());
@@ -151,6 +149,9 @@ static int write_all(int fd, const char *text, size_t left)
 		if (n >= 0) {
 			text += n;
 			left -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			/* a terminal or pipe that somebody else made non-blocking */
+			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 		} else if (errno != EINTR) {
 			rc = errno;
 		}

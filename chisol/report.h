@@ -35,9 +35,9 @@ struct run_report {
  * opened again, so that they keep their place in the file.
  *
  * A regular file keeps its old content until report_write() replaces it. It is locked (flock), so
- * that no two reports overwrite each other. In a directory that others than its owner or root can
- * write to, symbolic links and files of other users are refused: fs.protected_symlinks and
- * fs.protected_regular, whether or not they are on.
+ * that no two reports overwrite each other. In a directory that everybody can write to, or that
+ * belongs to neither root nor the caller, symbolic links, hard links and files of third parties are
+ * refused: what fs.protected_symlinks and fs.protected_regular do where they are on.
  */
 struct report_sink {
 	enum report_format format;

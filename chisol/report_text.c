@@ -98,17 +98,20 @@ static void print_group(FILE *out, const char *label, const struct setting_group
 {
 	const struct setting *s = &group->first;
 	_cleanup_free_
-	char *name = setting_group_name(group), *values = xstrdup("");
+	char *name = setting_group_name(group), *values = xstrdup(""), *code = NULL;
 	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
-	const char *reason = s->reason ? s->reason : "";
 
 	append_value(&values, "asked", s->asked);
 	append_value(&values, "found", s->found);
 	append_value(&values, "granted", s->granted);
 	if (s->observed_state == OBSERVED_DRIFTED)
 		append_value(&values, "observed", s->observed);
-	print_line(out, label, "%s: %s%s%s%s%s%s", name, values, *values && *why ? ": " : "", why,
-	           *reason ? " [" : "", reason, *reason ? "]" : "");
+	if (s->reason && !strcmp(s->reason, REASON_GRANTED))
+		why = "";
+	if (s->reason && strcmp(s->reason, label) != 0)
+		code = xasprintf(" [%s]", s->reason);
+	print_line(out, label, "%s: %s%s%s%s", name, values, *values && *why ? ": " : "", why,
+	           code ? code : "");
 	if (s->remedy)
 		print_line(out, "", "-> %s", s->remedy);
 }

@@ -5,7 +5,7 @@ load helpers
 setup_file() {
 	export TREE=$BATS_FILE_TMPDIR/tree
 	[ -x "$REPO/build/tests/trees/mktree" ] || skip "build/tests/trees/mktree is not built"
-	"$REPO/build/tests/trees/mktree" --managed=4 --interrupts "$TREE" 8 24
+	"$REPO/build/tests/trees/mktree" --managed=4 --cgroup=v1 --interrupts "$TREE" 8 24
 }
 
 plan() { # FORMAT [OPTION...]: a plan for the recorded machine
@@ -73,7 +73,7 @@ valid() {
 	while IFS=$'\t' read -r path value; do
 		echo "$value" >"$BATS_TEST_TMPDIR/tree$path"
 	done < <(plan json | jq -r '.settings[] | select(.granted.state == "planned" and .path and .asked) | [.path, .asked] | @tsv')
-	run "$CHISOL" --root "$BATS_TEST_TMPDIR/tree" --check -c 2-3 -s irq.policy=try -s cgroup.policy=try
+	run "$CHISOL" --root "$BATS_TEST_TMPDIR/tree" --check -c 2-3 -s irq.policy=try -s cgroup.partition=member
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ ${lines[-1]} == "as-asked: "* ]]

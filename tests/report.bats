@@ -9,8 +9,7 @@ setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return
 	# one run that changes the machine, told in both ways, for several tests
 	"$CHISOL" -c 1 -q vmstat_sync -s irq.policy=try -r text:text -r json:json \
-		sh -c 'echo to stdout; echo to stderr >&2; exit 3' >out 2>err
-	echo $? >status
+		sh -c 'echo to stdout; echo to stderr >&2; exit 3' >out 2>err && echo 0 >status || echo $? >status
 }
 
 # Checks a document against the schema: with jq always, with Python's jsonschema where it is there.
@@ -80,7 +79,7 @@ valid() {
 
 @test "a file that cannot be written ends chisol before the command runs" {
 	local file
-	for file in /no/such/dir/r /proc/version "$BATS_TEST_TMPDIR" ''; do
+	for file in /no/such/dir/r "$BATS_TEST_TMPDIR" ''; do
 		run "$CHISOL" -c 1 -r "json:$file" touch "$BATS_TEST_TMPDIR/ran"
 		[ "$status" -eq 125 ]
 		[[ $output == chisol:*report* ]]
