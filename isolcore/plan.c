@@ -225,6 +225,20 @@ static int check_required(const struct knob *knob, int why, struct error *err)
 	return rc;
 }
 
+/* A task setting is made, and judged, by the child; this only spares all the rest. */
+static int check_task(const struct task_setting *t, struct error *err)
+{
+	int rc;
+
+	if (t->policy != POLICY_REQUIRE || t->state != KNOB_UNAVAILABLE)
+		return 0;
+	rc = error_set(err, ENOTSUP, "%s is required and not available: %s", t->name,
+	               t->detail ? t->detail : t->reason);
+	if (err)
+		err->reason = t->reason;
+	return rc;
+}
+
 int plan_apply(struct plan *plan, const struct system *sys, struct journal *journal,
                struct error *err)
 {
@@ -233,6 +247,8 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 	/* What is known to be missing ends the launch before anything is touched. */
 	for (size_t i = 0; !rc && i < plan->n_knobs; i++)
 		rc = check_required(plan->knobs[i], 0, err);
+	for (size_t i = 0; !rc && i < plan->n_tasks; i++)
+		rc = check_task(plan->tasks[i], err);
 	for (size_t i = 0; !rc && i < plan->n_knobs; i++) {
 		struct knob *knob = plan->knobs[i];
 		int why = 0;

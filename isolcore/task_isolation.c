@@ -132,14 +132,15 @@ static int apply_by_kernel(const struct system *sys, struct task_setting *t, str
 		                                  : reason_of_errno(-rc),
 		              &why, err);
 	}
-	task_judge(t, KNOB_GRANTED, REASON_BY_KERNEL, "%s; %s",
+	task_judge(t, KNOB_GRANTED, REASON_BY_KERNEL, "%s%s; its threads and children start %s",
 	           is->activate ? "active in the main thread"
 	           : is->quiesce
-	                   ? "configured in the main thread; the program itself has to activate it"
-	                   : "nothing is configured yet; the program itself has to do it",
-	           is->inherit & INHERIT_ACTIVE ? "its threads and children start active"
-	           : is->inherit ? "its threads and children start with the configuration"
-	                         : "its threads and children start without (no -I conf)");
+	                   ? "configured in the main thread, and the program itself activates it"
+	                   : "the program itself configures and activates it",
+	           is->oneshot ? " (oneshot, which the kernel does not read back)" : "",
+	           is->inherit & INHERIT_ACTIVE ? "active"
+	           : is->inherit                ? "with the configuration"
+	                                        : "without it (no -I conf)");
 	return 0;
 }
 
@@ -178,26 +179,38 @@ static const struct task_op by_kernel = {
 	.free_data = isolation_free,
 };
 
+/* What quiesces without the kernel's interface. */
+enum means {
+	MEANS_NONE,
+	MEANS_PLACEMENT,
+	MEANS_STAND_IN
+};
+
+static const char *const means_names[] = {
+	[MEANS_NONE] = "none",
+	[MEANS_PLACEMENT] = "placement",
+	[MEANS_STAND_IN] = "stand-in",
+};
+
 /* A stand-in is worth its name only if the worker comes less often than the kernel's default. */
 static bool stands_in(const struct knob *interval, const char *value)
 {
 	return interval && value && strcmp(value, "0") != 0 && !knob_same_number(value, "1");
 }
 
-static bool accepts(const struct isolation *is, enum accept by)
+static bool accepts(const struct isolation *is, enum accept least)
 {
-	return is->accept == ACCEPT_AUTO || by <= is->accept;
+	return is->accept == ACCEPT_AUTO || is->accept >= least;
 }
 
-/* ACCEPT_KERNEL: neither. */
-static enum accept met_by(const struct isolation *is, const struct cpumask *cpus,
-                          const struct cpumask *spared, const char *interval)
+static enum means met_by(const struct isolation *is, const struct cpumask *cpus,
+                         const struct cpumask *spared, const char *interval)
 {
 	if (cpumask_subset(cpus, spared) && accepts(is, ACCEPT_PLACEMENT))
-		return ACCEPT_PLACEMENT;
+		return MEANS_PLACEMENT;
 	if (stands_in(is->interval, interval) && accepts(is, ACCEPT_STAND_IN))
-		return ACCEPT_STAND_IN;
-	return ACCEPT_KERNEL;
+		return MEANS_STAND_IN;
+	return MEANS_NONE;
 }
 
 /* What would have been needed, one clause for each way. */
@@ -238,7 +251,7 @@ static int not_met(struct error *err, const struct isolation *is, const struct s
 	return rc;
 }
 
-static void judge_met(struct task_setting *t, enum knob_state state, enum accept by,
+static void judge_met(struct task_setting *t, enum knob_state state, enum means by,
                       const char *interval)
 {
 	const struct isolation *is = t->data;
@@ -247,7 +260,7 @@ static void judge_met(struct task_setting *t, enum knob_state state, enum accept
 	                            "activated or inherited"
 	                          : "";
 
-	if (by == ACCEPT_PLACEMENT)
+	if (by == MEANS_PLACEMENT)
 		task_judge(t, state, REASON_BY_PLACEMENT,
 		           "the kernel keeps its vmstat worker off these CPUs%s", all);
 	else
@@ -274,7 +287,7 @@ static int apply_without_kernel(const struct system *sys, struct task_setting *t
 	struct isolation *is = t->data;
 	const char *interval =
 		is->interval && is->interval->state == KNOB_GRANTED ? is->interval->granted : NULL;
-	enum accept by;
+	enum means by;
 	int rc;
 
 	if (t->state == KNOB_UNAVAILABLE)
@@ -283,11 +296,11 @@ static int apply_without_kernel(const struct system *sys, struct task_setting *t
 	if (rc)
 		return refuse(t, KNOB_REFUSED, REASON_UNREADABLE, &why, err);
 	by = met_by(is, &cpus, &spared, interval);
-	if (by == ACCEPT_KERNEL) {
+	if (by == MEANS_NONE) {
 		not_met(&why, is, sys, &cpus);
 		return refuse(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE, &why, err);
 	}
-	xreplace(&t->granted, by == ACCEPT_PLACEMENT ? "placement" : "stand-in");
+	xreplace(&t->granted, means_names[by]);
 	judge_met(t, KNOB_GRANTED, by, interval);
 	return 0;
 }
@@ -307,16 +320,7 @@ static int observe_without_kernel(const struct system *sys, const struct task_se
 		rc = is->interval->type->read(sys, is->interval->path, &interval, NULL);
 	if (rc)
 		return rc;
-	switch (met_by(is, &cpus, &spared, interval)) {
-	case ACCEPT_PLACEMENT:
-		*value = xstrdup("placement");
-		break;
-	case ACCEPT_STAND_IN:
-		*value = xstrdup("stand-in");
-		break;
-	default:
-		*value = xstrdup("none");
-	}
+	*value = xstrdup(means_names[met_by(is, &cpus, &spared, interval)]);
 	return 0;
 }
 
@@ -348,7 +352,7 @@ static int plan_without_kernel(struct plan *plan, const struct system *sys,
 	_cleanup_error_ struct error why = ERROR_INIT;
 	const struct knob *partition = NULL;
 	struct isolation *is = t->data;
-	enum accept by;
+	enum means by;
 	int rc;
 
 	if (!is->quiesce) {
@@ -363,18 +367,18 @@ static int plan_without_kernel(struct plan *plan, const struct system *sys,
 	if (vmstat_spares_partitions(&sys->machine) && accepts(is, ACCEPT_PLACEMENT))
 		partition = planned_partition(plan);
 	by = met_by(is, &req->cpus.workload, &spared, NULL);
-	if (by != ACCEPT_PLACEMENT && accepts(is, ACCEPT_STAND_IN)) {
+	if (by != MEANS_PLACEMENT && accepts(is, ACCEPT_STAND_IN)) {
 		is->interval = vmstat_interval(plan, sys, req, t->facility, POLICY_TRY);
 		if (is->interval->state == KNOB_PLANNED)
 			by = met_by(is, &req->cpus.workload, &spared, is->interval->wanted);
 	}
-	if (partition && by != ACCEPT_PLACEMENT)
+	if (partition && by != MEANS_PLACEMENT) {
 		task_judge(t, KNOB_PLANNED, REASON_BY_PLACEMENT,
 		           "if %s becomes an isolated partition%s", partition->path,
-		           by == ACCEPT_STAND_IN ? "; else by stand-in" : "");
-	else if (by != ACCEPT_KERNEL)
+		           by == MEANS_STAND_IN ? "; else by stand-in" : "");
+	} else if (by != MEANS_NONE) {
 		judge_met(t, KNOB_PLANNED, by, is->interval ? is->interval->wanted : NULL);
-	else {
+	} else {
 		not_met(&why, is, sys, &req->cpus.workload);
 		task_judge(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE, "%s", why.text);
 	}

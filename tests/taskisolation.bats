@@ -128,7 +128,7 @@ activates_in_posted_order() {
 	run -0 isolkernel "$CHISOL" -q vmstat_sync -r json:report.json isolstate
 	[ "${lines[0]}" = "main: configured=1 quiesce=1 active=0 inherit=0" ]
 	[ "${lines[1]}" = "thread: configured=0 quiesce=0 active=0 inherit=0" ]
-	[[ $(setting .detail) == *"threads and children start without"* ]]
+	[[ $(setting .detail) == *"threads and children start without it"* ]]
 }
 
 @test "a program activates what chisol configured" {
