@@ -51,3 +51,19 @@ reasons_of_code() {
 		[ -f "$REPO/man/$page" ]
 	done
 }
+
+@test "chisol-report(5) and the JSON Schema have the same keys and words" {
+	local schema=$REPO/man/chisol-report.schema.json page=$BATS_TEST_TMPDIR/page
+	sed 's/\\(dq/"/g; s/\\-/-/g' "$REPO/man/chisol-report.5" >"$page"
+	# keys and enumerated words of the schema, one a line
+	jq -r '[.. | objects | (.properties // {} | keys[]), (.enum // [])[]] | unique[]' "$schema" >"$BATS_TEST_TMPDIR/words"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/words")" -gt 60 ]
+	while read -r word; do
+		grep -qwF -- "$word" "$page" || { echo "not in the page: $word"; false; }
+	done <"$BATS_TEST_TMPDIR/words"
+	sed -nE 's/^\.It Li ([a-z_]+)$/\1/p' "$page" >"$BATS_TEST_TMPDIR/keys"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/keys")" -gt 20 ]
+	while read -r key; do
+		grep -qxF -- "$key" "$BATS_TEST_TMPDIR/words" || { echo "not in the schema: $key"; false; }
+	done <"$BATS_TEST_TMPDIR/keys"
+}

@@ -87,6 +87,22 @@ valid() {
 	done
 }
 
+@test "a second report to the same file is refused before the command runs" {
+	run "$CHISOL" -c 1 -r "json:$BATS_TEST_TMPDIR/r" -r "text:$BATS_TEST_TMPDIR/r" touch "$BATS_TEST_TMPDIR/ran"
+	[ "$status" -eq 125 ]
+	[[ $output == *"another report"* ]]
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
+@test "a run that fails before the command replaces the old report by one that says why" {
+	echo old >"$BATS_TEST_TMPDIR/r"
+	run "$CHISOL" -c 1 -r "json:$BATS_TEST_TMPDIR/r" "$BATS_TEST_TMPDIR/no-such-command"
+	[ "$status" -eq 127 ]
+	valid "$BATS_TEST_TMPDIR/r"
+	jq -e '.exit.kind == "not-started" and (.failure | contains("no-such-command")) and .interrupts == null' \
+		"$BATS_TEST_TMPDIR/r"
+}
+
 @test "an unknown format is refused with the known ones" {
 	run "$CHISOL" -c 1 -r xml true
 	[ "$status" -eq 125 ]
