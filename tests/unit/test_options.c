@@ -15,7 +15,7 @@ static char **split(const char *line, int *argc)
 	static char *argv[32];
 	char *save = NULL;
 
-	strcpy(buf, line);
+	assert_in_range(snprintf(buf, sizeof(buf), "%s", line), 0, sizeof(buf) - 1);
 	*argc = 0;
 	argv[(*argc)++] = name;
 	for (char *w = strtok_r(buf, " ", &save); w; w = strtok_r(NULL, " ", &save))
