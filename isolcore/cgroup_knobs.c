@@ -262,7 +262,7 @@ static int write_partition(const struct system *sys, const char *path, const cha
 {
 	int rc = 0;
 
-	if (value && strcmp(value, "member")) {
+	if (strcmp(value, "member")) {
 		rc = leave_some_cpus(sys, path, err);
 		/* From an invalid partition to another kind there is no way but this one. */
 		if (!rc)

@@ -30,6 +30,7 @@ int cgroup_list_tasks(const struct system *sys, const char *path, pid_t **tids, 
 		if (errno || end == p || *end != '\n' || tid < 0 || tid > INT_MAX) {
 			free(*tids);
 			*tids = NULL;
+			*n = 0;
 			return error_set(err, EINVAL, "cannot read %s: \"%.20s\" is not a task",
 			                 path, p);
 		}
