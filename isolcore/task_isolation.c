@@ -266,7 +266,7 @@ static void judge_met(struct task_setting *t, enum knob_state state, enum means 
 	else
 		task_judge(t, state, REASON_BY_STAND_IN,
 		           "not synchronised, only rarer: vm.stat_interval = %s s while the "
-		           "command runs (%s)%s",
+		           "command runs; %s%s",
 		           interval, is->isol.absent, all);
 }
 
