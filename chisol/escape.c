@@ -32,26 +32,40 @@ static char *escape_byte(char *out, unsigned char byte)
 	return out;
 }
 
+/* The bytes of the first character, and its columns on a terminal: 0 if it is not to get there. */
+static size_t measure_char(const char *text, size_t left, int *columns)
+{
+	mbstate_t state = { 0 };
+	wchar_t wc;
+	size_t n;
+
+	/* most text is ASCII, and plans are long */
+	*columns = *text >= 0x20 && *text < 0x7f;
+	if (*columns)
+		return 1;
+	n = mbrtowc(&wc, text, left, &state);
+	if (n == (size_t)-1 || n == (size_t)-2 || n == 0)
+		return 1;
+	if (iswprint((wint_t)wc) && wcwidth(wc) > 0)
+		*columns = wcwidth(wc);
+	return n;
+}
+
 char *escape_text(const char *text)
 {
 	size_t left = text ? strlen(text) : 0;
 	char *escaped = xcalloc(left + 1, ESCAPE_MAX), *out = escaped;
-	mbstate_t state = { 0 };
 
 	while (left) {
-		wchar_t wc = 0;
-		size_t n = mbrtowc(&wc, text, left, &state);
-		bool valid = n != (size_t)-1 && n != (size_t)-2;
+		int columns;
+		size_t n = measure_char(text, left, &columns);
 
-		if (!valid) {
-			state = (mbstate_t){ 0 };
-			n = 1;
-		}
-		if (valid && iswprint((wint_t)wc) && wcwidth(wc) > 0)
-			out = mempcpy(out, text, n);
-		else
-			for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++) {
+			if (columns)
+				*out++ = text[i];
+			else
 				out = escape_byte(out, (unsigned char)text[i]);
+		}
 		text += n;
 		left -= n;
 	}
@@ -94,19 +108,16 @@ char *escape_command(char *const *argv)
 	return line;
 }
 
-/* Columns on a terminal of the first len bytes of an escaped text. */
+/* The columns of the first len bytes of an escaped text. */
 static int width_of(const char *text, size_t len)
 {
-	mbstate_t state = { 0 };
 	int width = 0;
 
 	while (len) {
-		wchar_t wc = 0;
-		size_t n = mbrtowc(&wc, text, len, &state);
+		int columns;
+		size_t n = measure_char(text, len, &columns);
 
-		if (n == (size_t)-1 || n == (size_t)-2 || !n)
-			return width + (int)len;
-		width += wcwidth(wc) > 0 ? wcwidth(wc) : 0;
+		width += columns;
 		text += n;
 		len -= n;
 	}

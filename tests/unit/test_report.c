@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <sys/stat.h>
 
+#include "../../chisol/escape.h"
 #include "../../chisol/report.h"
 #include "../../isolcore/facility.h"
 
@@ -506,6 +507,38 @@ static void hostile_bytes_neither_reach_a_terminal_nor_break_json(void **state)
 	}
 }
 
+static void text_is_escaped_as_the_locale_needs_it(void **state)
+{
+	static const struct {
+		const char *raw, *utf8, *c;
+	} rows[] = {
+		{ "plain", "plain", "plain" },
+		{ "caf\xc3\xa9", "caf\xc3\xa9", "caf\\xc3\\xa9" },
+		{ "\xe2\x80\xae", "\\xe2\\x80\\xae",
+		  "\\xe2\\x80\\xae" }, /* right-to-left override */
+		{ "\xc2\x9b"
+		  "2J",
+		  "\\xc2\\x9b"
+		  "2J",
+		  "\\xc2\\x9b"
+		  "2J" }, /* C1 control */
+		{ "a\xc3", "a\\xc3", "a\\xc3" },
+		{ "\r\n\t\x7f", "\\r\\n\\t\\x7f", "\\r\\n\\t\\x7f" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_free_
+		char *utf8 = escape_text(rows[i].raw), *c = NULL;
+
+		assert_string_equal(utf8, rows[i].utf8);
+		setlocale(LC_CTYPE, "C");
+		c = escape_text(rows[i].raw);
+		setlocale(LC_CTYPE, "C.UTF-8");
+		assert_string_equal(c, rows[i].c);
+	}
+}
+
 static void a_plan_names_path_found_wanted_and_why(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
@@ -799,6 +832,7 @@ int main(void)
 		cmocka_unit_test(a_report_in_json_has_every_word_of_every_setting),
 		cmocka_unit_test(a_command_that_was_killed_or_never_started_is_told_apart),
 		cmocka_unit_test(hostile_bytes_neither_reach_a_terminal_nor_break_json),
+		cmocka_unit_test(text_is_escaped_as_the_locale_needs_it),
 		cmocka_unit_test(a_plan_names_path_found_wanted_and_why),
 		cmocka_unit_test(a_script_writes_guards_what_is_tried_and_execs),
 		cmocka_unit_test(a_check_tells_what_differs_and_what_could_not_be_read),
