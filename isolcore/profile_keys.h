@@ -31,7 +31,7 @@ struct profile_key {
 	const char *range_why;    /* why a number outside is refused */
 	const char *default_text; /* as it would be written; NULL: not set */
 	const char *file;         /* what it drives; NULL: nothing of the kernel's */
-	const char *since;        /* kernel version that it needs; NULL: any that chisol runs on */
+	const char *since;        /* what it needs, as "Linux 4.7"; NULL: nothing special */
 	const char *help;
 	size_t offset; /* in struct request */
 };
