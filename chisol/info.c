@@ -99,12 +99,12 @@ static char *vmstat(const struct info *in)
 	if (vmstat_spared_cpus(in->sys, &spared, &err))
 		return xstrdup(err.text);
 	list = cpumask_list(&spared);
-	return xasprintf("%s%s%sby stand-in (vm.stat_interval, now %s s)%s",
-	                 *list ? "by placement on CPUs " : "", list, *list ? "; elsewhere " : "",
-	                 interval,
+	return xasprintf("%s%s%s%s%sby stand-in (vm.stat_interval, now %s s)",
+	                 *list ? "by placement on CPUs " : "", list, *list ? "; " : "",
 	                 in->world.kind == CGROUP_V2 && vmstat_spares_partitions(&in->sys->machine)
-	                         ? "; by placement in an isolated cpuset partition"
-	                         : "");
+	                         ? "by placement in an isolated cpuset partition; "
+	                         : "",
+	                 *list ? "elsewhere " : "", interval);
 }
 
 static char *possible(const struct info *in)
@@ -212,7 +212,7 @@ static const struct {
 	{ "cpus_online", "online CPUs", online },
 	{ "cpus_isolated", "isolated at boot", isolated },
 	{ "cpus_nohz_full", "nohz_full", nohz_full },
-	{ "cpuset", "cpusets", cpuset },
+	{ "cpuset", "cgroups", cpuset },
 	{ "interrupts", "interrupts", interrupts },
 	{ "irqbalance", "irqbalance", irqbalance },
 	{ "resctrl", "resctrl", resctrl },

@@ -40,6 +40,7 @@ static void count_interrupts(struct watch *watch, struct interrupt_table *table)
 		warn(watch, xstrdup(err.text));
 }
 
+/* What a process that has ended does not show any more stays as it was at the last look. */
 static void observe_task(const struct watch *watch, pid_t pid)
 {
 	for (size_t i = 0; i < watch->plan->n_tasks; i++) {
@@ -63,8 +64,10 @@ void watch_run(void *ctx, enum launch_event event, pid_t pid)
 	switch (event) {
 	case LAUNCH_STARTED:
 		count_interrupts(watch, &watch->before);
+		observe_task(watch, pid);
 		break;
 	case LAUNCH_TICK:
+		observe_task(watch, pid);
 		look(watch);
 		break;
 	case LAUNCH_ENDED:

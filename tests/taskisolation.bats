@@ -195,6 +195,15 @@ activates_in_posted_order() {
 	run -0 isolkernel "$CHISOL" -u nobody -q vmstat_sync -I conf -r json:report.json "$TOOLS/isolstate"
 	[ "${lines[1]}" = "thread: configured=1 quiesce=1 active=0 inherit=1" ]
 	[ "$(setting .granted.state)" = granted ]
+	# /proc/PID/task_isolation, which that user cannot read, was seen by chisol.
+	run -0 isolkernel "$CHISOL" -u nobody -q vmstat_sync -I conf -r json:report.json sleep 0.3
+	[ "$(setting .observed.state)" = kept ]
+}
+
+@test "a program that gives its configuration up is seen to have drifted" {
+	run -0 isolkernel "$CHISOL" -q vmstat_sync -r json:report.json isolstate --clear
+	[ "$(setting .observed.state)" = drifted ]
+	[ "$(setting .observed.value)" = none ]
 }
 
 @test "the flush before the start is made when asked for, and only then" {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * isolstate [--activate] [BASE]: prints what task isolation its main thread, a second thread and a
- * child process have, as the prctl calls from BASE (63) on tell. --activate: as a program that is
- * made for task isolation does, its second thread activates what it finds configured.
+ * isolstate [--activate|--clear] [BASE]: prints what task isolation its main thread, a second
+ * thread and a child process have, as the prctl calls from BASE (63) on tell. --activate: as a
+ * program that is made for task isolation does, its second thread activates what it finds
+ * configured. --clear: at the end it takes its configuration back (v6 form) and stays for another
+ * two seconds.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -56,13 +58,24 @@ static void *print_state(void *arg)
 	return NULL;
 }
 
+static int clear(unsigned int base)
+{
+	const struct task_isol_quiesce_control none = { 0 };
+
+	if (call(base + ISOL_CFG_SET, I_CFG_FEAT, ISOL_F_QUIESCE, QUIESCE_CONTROL,
+	         (unsigned long)&none))
+		return 1;
+	sleep(2);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool activate = argc > 1 && !strcmp(argv[1], "--activate");
-	unsigned int base = argc > 1 + activate
-	                            ? (unsigned int)strtoul(argv[1 + activate], NULL, 10)
-	                            : ISOL_POSTED_BASE;
-	struct who self = { "main", base, false }, thread = { "thread", base, activate },
+	const char *mode = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
+	const char *number = argv[1 + (*mode != '\0')];
+	unsigned int base = number ? (unsigned int)strtoul(number, NULL, 10) : ISOL_POSTED_BASE;
+	struct who self = { "main", base, false },
+		   thread = { "thread", base, !strcmp(mode, "--activate") },
 		   child = { "child", base, false };
 	pthread_t id;
 	pid_t pid;
@@ -76,5 +89,7 @@ int main(int argc, char **argv)
 		print_state(&child);
 		return 0;
 	}
-	return pid < 0 || waitpid(pid, NULL, 0) != pid;
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		return 1;
+	return strcmp(mode, "--clear") ? 0 : clear(base);
 }
