@@ -138,11 +138,12 @@ static const struct option_row rows[] = {
 	          "conf (its configuration) or active (activated, too)" },
 	{ 'a', "activate", NULL, .with = ON_PLAN, .key = "task_isolation.activate", .no_arg = "yes",
 	  .help = "activate task isolation before the command starts (with -q)" },
-	{ 'p', "profile", "NAME|FILE", .with = ON_PLAN | ON(ACTION_INFO), .act = act_profile,
+	{ 'p', "profile", "NAME|FILE", .with = ON_PLAN | ON(ACTION_INFO) | ON(ACTION_INFO),
+	  .act = act_profile,
 	  .help = "settings from an INI profile, see chisol.conf(5);\n"
 	          "may be repeated, later ones override" },
-	{ 's', "set", "SECTION.KEY=VALUE", .with = ON_PLAN | ON(ACTION_INFO), .act = act_set,
-	  .late = true, .help = "override one key of the profiles" },
+	{ 's', "set", "SECTION.KEY=VALUE", .with = ON_PLAN | ON(ACTION_INFO) | ON(ACTION_INFO),
+	  .act = act_set, .late = true, .help = "override one key of the profiles" },
 	{ 'u', "user", "USER[:GROUP]", .with = ON_PLAN, .key = "user.user",
 	  .help = "run the command as that user; @caller: who called sudo" },
 	{ OPT_KEEP_CAPS, "keep-caps", "LIST", .with = ON_PLAN, .key = "user.keep_caps",
@@ -161,9 +162,10 @@ static const struct option_row rows[] = {
 	{ 'i', "info", NULL, .with = ON_ALL, .action = ACTION_INFO,
 	  .help = "what this kernel and this machine offer" },
 
-	{ 'r', "report", "FORMAT[:FILE]", .with = ON_RUN | ON(ACTION_CHECK) | ON(ACTION_INFO),
+	{ 'r', "report", "FORMAT[:FILE]", .with = ~ON(ACTION_DRY_RUN) | ON(ACTION_INFO),
 	  .act = act_report, .heading = "What to tell, and where",
-	  .help = "text or json, on standard error or in FILE; may be repeated" },
+	  .help = "text or json, on standard error or in FILE; may be repeated;\n"
+	          "with --check, --status, --restore and --info on standard output" },
 	{ 'f', "fail-on", "drift", .with = ON_RUN, .act = act_fail_on,
 	  .help = "exit with 122 if a setting did not last, though the command exited 0" },
 	{ OPT_ROOT, "root", "DIR", .with = ON(ACTION_DRY_RUN) | ON(ACTION_CHECK) | ON(ACTION_INFO),
@@ -404,14 +406,15 @@ static int check_command(const struct options *o, struct error *err)
 	                 action_row(o->action)->name, shown);
 }
 
+/* What is printed instead of running a command has one form and goes to standard output. */
 static int check_sinks(const struct options *o, struct error *err)
 {
-	if (o->action != ACTION_RUN && (o->n_sinks > 1 || (o->n_sinks && o->sinks[0].path)))
-		return error_set(err, EINVAL,
-		                 "--%s prints one report on standard output: --report takes "
-		                 "text or json with it, and no FILE",
-		                 action_row(o->action)->name);
-	return 0;
+	if (o->action == ACTION_RUN || !o->n_sinks || (o->n_sinks == 1 && !o->sinks[0].path))
+		return 0;
+	return error_set(err, EINVAL,
+	                 "--%s prints one report on standard output: --report takes text or json "
+	                 "with it, and no FILE",
+	                 action_row(o->action)->name);
 }
 
 static int collect(struct options *o, int argc, char **argv, struct uses *uses, struct error *err)

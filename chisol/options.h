@@ -24,7 +24,7 @@ enum action {
 struct options {
 	enum action action;
 	enum dry_run_format dry_run_format;
-	struct report_sink *sinks; /* not opened; with ACTION_CHECK at most one, without a path */
+	struct report_sink *sinks; /* not opened; at most one, without a path, unless ACTION_RUN */
 	size_t n_sinks, sinks_room;
 	bool fail_on_drift;
 	bool verbose;
