@@ -280,9 +280,13 @@ static struct knob *add_irq(struct irq_planner *p, const char *irq, const char *
 {
 	_cleanup_free_
 	char *name = xasprintf("irq.%s.affinity", irq);
+	struct knob *knob;
 
-	return plan_add(p->plan, &facility_irq, &knob_irq_affinity, p->req->irq.policy, name, path,
+	knob = plan_add(p->plan, &facility_irq, &knob_irq_affinity, p->req->irq.policy, name, path,
 	                found, wanted, "keeps device interrupts off the workload's CPUs");
+	/* irqbalance goes on moving interrupts among the CPUs that it may use. */
+	knob->avoid = &p->req->cpus.workload;
+	return knob;
 }
 
 static void plan_irq(struct irq_planner *p, const char *irq)
@@ -389,6 +393,8 @@ static void plan_thread(struct irq_planner *p, pid_t pid)
 	knob = plan_add(p->plan, &facility_irq, &knob_task_affinity, p->req->irq.policy, name, path,
 	                list, thread.flags & PROCESS_NO_SETAFFINITY ? NULL : p->wanted,
 	                "keeps the threads of interrupts off the workload's CPUs");
+	/* With its next interrupt the kernel itself moves the thread to the effective CPU. */
+	knob->avoid = &p->req->cpus.workload;
 	if (!knob->wanted)
 		knob_judge(knob, KNOB_EXPOSED, REASON_BOUND_THREAD,
 		           "kernel thread %s is bound to its CPUs; nobody can move it",

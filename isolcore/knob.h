@@ -74,6 +74,9 @@ struct knob {
 	const char *why; /* what it is for, half a sentence */
 	char *remedy;    /* what a person can do when it is not granted; NULL: nothing more */
 	enum policy policy;
+	/* For a list of CPUs: as long as it has none of these, it counts as kept, whoever changed
+	 * it. NULL: only as granted. Borrowed from the request. */
+	const struct cpumask *avoid;
 	bool fresh; /* lives in something that an earlier knob of the plan makes: found is
 	               what it will be then, and is not read before */
 

@@ -262,6 +262,16 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 	return rc;
 }
 
+static bool is_kept(const struct knob *knob, const char *now)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+
+	if (knob_same(knob->type, now, knob->wanted) || knob_same(knob->type, now, knob->granted))
+		return true;
+	return knob->avoid && !cpumask_parse_list(&cpus, now) &&
+	       !cpumask_intersects(&cpus, knob->avoid);
+}
+
 static bool observe(struct knob *knob, const struct system *sys)
 {
 	_cleanup_free_
@@ -271,10 +281,7 @@ static bool observe(struct knob *knob, const struct system *sys)
 	if (rc && !errno_is_absent(-rc))
 		return false;
 	xreplace(&knob->observed, now);
-	knob->observed_state = now && (knob_same(knob->type, now, knob->wanted) ||
-	                               knob_same(knob->type, now, knob->granted))
-	                               ? OBSERVED_KEPT
-	                               : OBSERVED_DRIFTED;
+	knob->observed_state = now && is_kept(knob, now) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
 	return knob->observed_state == OBSERVED_DRIFTED;
 }
 

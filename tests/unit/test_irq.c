@@ -152,6 +152,19 @@ static void an_interrupt_that_is_off_already_is_held(void **state)
 	assert_int_equal(knob_of(s, "irq.24.affinity")->observed_state, OBSERVED_DRIFTED);
 }
 
+static void irqbalance_at_work_among_the_other_cpus_is_no_drift(void **state)
+{
+	struct scene *s = *state;
+
+	put_irq(s, "24", "0-71\n", "eth0");
+	apply(s);
+	tree_put(s->tree, "/proc/irq/24/smp_affinity_list", "7\n");
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 0);
+	assert_int_equal(knob_of(s, "irq.24.affinity")->observed_state, OBSERVED_KEPT);
+	tree_put(s->tree, "/proc/irq/24/smp_affinity_list", "2\n");
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 1);
+}
+
 static void a_managed_interrupt_is_exposed_not_refused(void **state)
 {
 	struct scene *s = *state;
@@ -374,6 +387,7 @@ int main(void)
 		test(movable_interrupts_lose_the_workloads_cpus_and_keep_the_others),
 		test(an_interrupt_with_no_other_cpu_goes_to_the_housekeeping_cpus),
 		test(an_interrupt_that_is_off_already_is_held),
+		test(irqbalance_at_work_among_the_other_cpus_is_no_drift),
 		test(a_managed_interrupt_is_exposed_not_refused),
 		test(a_refused_write_is_explained),
 		test(an_interrupt_still_on_its_old_cpu_is_pending),
