@@ -9,7 +9,8 @@
 
 #include "facility.h"
 
-/* Seconds, for the length of the run, if no profile names a value. The kernel's default is 1. */
+/* Seconds, for the length of the run, if no profile names a value. The kernel's default is 1. The
+ * kernel looks at the value when its timer fires next, so that each change counts from then on. */
 #define VMSTAT_LONG_INTERVAL 120u
 
 /*
