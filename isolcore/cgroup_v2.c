@@ -102,19 +102,34 @@ static int find_cpus(struct v2_cpus *cpus, const struct cgroup_planner *p, struc
 
 /* Masks */
 
+struct mask_search {
+	const struct cgroup_planner *p;
+	const struct cpumask *taken; /* what everybody else loses */
+};
+
 static bool add_masks(void *ctx, const char *group)
 {
-	const struct cgroup_planner *p = ctx;
+	const struct mask_search *search = ctx;
 	_cleanup_cpumask_ struct cpumask full = CPUMASK_INIT, reduced = CPUMASK_INIT;
 	_cleanup_free_
 	char *threads = xasprintf("%s/cgroup.threads", group);
 
-	cgroup_effective(&full, p->sys, group);
+	cgroup_effective(&full, search->p->sys, group);
 	cpumask_copy(&reduced, &full);
-	cpumask_andnot(&reduced, &p->req->cpus.workload);
+	cpumask_andnot(&reduced, search->taken);
 	if (!cpumask_equal(&full, &reduced))
-		cgroup_add_masks(p, threads, &full, &reduced, true);
+		cgroup_add_masks(search->p, threads, &full, &reduced, true);
 	return true;
+}
+
+static void plan_masks(const struct cgroup_planner *p, const struct cpumask *taken)
+{
+	struct mask_search search = { p, taken };
+
+	if (p->partition == PARTITION_MEMBER || !cgroup_masks_get_lost(&p->sys->machine))
+		return;
+	add_masks(&search, p->world->mount);
+	cgroup_for_each(p->sys, p->world->mount, add_masks, &search);
 }
 
 /* Above the run's group */
@@ -236,6 +251,8 @@ static void plan_plain(const struct cgroup_planner *p, const struct v2_cpus *cpu
 	cpumask_copy(&all, &cpus->workload);
 	if (p->req->cgroup.start == START_RUN)
 		cpumask_or(&all, &cpus->housekeeping);
+	plan_masks(p, &cpus->workload);
+	plan_above(p);
 	run = add_run(p, &all);
 	add_partition(p, run, p->partition);
 	cgroup_set_groups(p, run, NULL, false);
@@ -255,6 +272,8 @@ static void plan_threaded(const struct cgroup_planner *p, const struct v2_cpus *
 	}
 	cpumask_copy(&all, &cpus->workload);
 	cpumask_or(&all, &help_cpus);
+	plan_masks(p, above ? &all : &cpus->workload);
+	plan_above(p);
 	run = add_run(p, &all);
 	if (above)
 		add_partition(p, run, PARTITION_ROOT);
@@ -282,11 +301,6 @@ static int plan_groups(const struct cgroup_planner *p, const struct v2_cpus *cpu
 		              "themselves, and only one is left");
 		return 0;
 	}
-	if (!member)
-		add_masks((void *)p, p->world->mount);
-	if (!member)
-		cgroup_for_each(p->sys, p->world->mount, add_masks, (void *)p);
-	plan_above(p);
 	if (helpers)
 		plan_threaded(p, cpus);
 	else
