@@ -24,8 +24,7 @@ static bool is_group(const struct system *sys, const char *dir)
 	return sysroot_exists(&sys->root, procs);
 }
 
-/* The topmost group that is visible above the run's. */
-static char *top_group(const struct system *sys, const char *run_group)
+char *cgroup_top(const struct system *sys, const char *run_group)
 {
 	char *top = cgroup_parent(run_group);
 
@@ -84,15 +83,17 @@ static void claimed_v1(const struct system *sys, const char *group, const char *
 		read_cpus(sys, group, list, cpus);
 }
 
-static void claimed_v2(const struct system *sys, const char *group, struct cpumask *cpus)
+/* A plain group may share CPUs since 6.7, as long as it has others (validate_change()). */
+static void claimed_v2(const struct search *search, const char *group, struct cpumask *cpus)
 {
+	const struct system *sys = search->sys;
 	_cleanup_cpumask_ struct cpumask exclusive = CPUMASK_INIT;
 
 	read_cpus(sys, group, "cpuset.cpus.exclusive", &exclusive);
-	if (reads(sys, group, "cpuset.cpus.partition", "root") ||
-	    reads(sys, group, "cpuset.cpus.partition", "isolated") ||
-	    !machine_kernel_at_least(&sys->machine, 6, 7))
-		read_cpus(sys, group, "cpuset.cpus", cpus);
+	read_cpus(sys, group, "cpuset.cpus", cpus);
+	if (reads(sys, group, "cpuset.cpus.partition", "member") &&
+	    machine_kernel_at_least(&sys->machine, 6, 7) && !cpumask_subset(cpus, search->cpus))
+		cpumask_free(cpus);
 	cpumask_or(cpus, &exclusive);
 }
 
@@ -110,7 +111,7 @@ static bool look(void *ctx, const char *group)
 	if (!strncmp(group, search->run_group, n) && search->run_group[n] == '/')
 		return true;
 	if (sysroot_exists(&search->sys->root, v2))
-		claimed_v2(search->sys, group, &cpus);
+		claimed_v2(search, group, &cpus);
 	else
 		claimed_v1(search->sys, group,
 		           sysroot_exists(&search->sys->root, prefixed) ? "cpuset." : "", &cpus);
@@ -127,7 +128,7 @@ char *cgroup_claims(const struct system *sys, const char *run_group, const struc
 {
 	struct search search = { sys, run_group, cpus, NULL };
 	_cleanup_free_
-	char *top = top_group(sys, run_group);
+	char *top = cgroup_top(sys, run_group);
 
 	cgroup_for_each(sys, top, look, &search);
 	return search.found;
@@ -138,7 +139,7 @@ int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char 
 {
 	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
 	_cleanup_free_
-	char *top = top_group(sys, run_group), *path = xasprintf("%s/cpuset.cpus.effective", top);
+	char *top = cgroup_top(sys, run_group), *path = xasprintf("%s/cpuset.cpus.effective", top);
 	int rc = cgroup_read_cpus(sys, path, &effective, err);
 
 	if (rc)

@@ -11,8 +11,8 @@
 /*
  * The groups that claim any of the CPUs, as "GROUP (CPUs 2-3), ..."; NULL: none. The run's group
  * and the groups above it do not count. On v1 claiming is to balance load over CPUs, or to have
- * them exclusively; on v2 to be a partition, to have them exclusively, and before Linux 6.7, where
- * siblings must not share with a partition, to list them at all.
+ * them exclusively; on v2 to be a partition, to have them exclusively, to have no others, and
+ * before Linux 6.7, where siblings must not share with a partition, to list them at all.
  */
 char *cgroup_claims(const struct system *sys, const char *run_group, const struct cpumask *cpus);
 
@@ -23,6 +23,9 @@ int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char 
 
 /* The CPUs that the tasks of a group may have, of either version; empty if that cannot be told. */
 void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char *group);
+
+/* The topmost group that is visible above the run's. */
+char *cgroup_top(const struct system *sys, const char *run_group);
 
 /* The group that a path is in: all but its last part. */
 char *cgroup_parent(const char *path);

@@ -129,7 +129,8 @@ static const struct {
 	{ EACCES, REASON_CPU_CONFLICT,
 	  "the group above does not have all of them; put the run's group elsewhere with [cgroup] "
 	  "parent" },
-	{ EINVAL, REASON_CPU_CONFLICT, "another group has some of them exclusively" },
+	{ EINVAL, REASON_CPU_CONFLICT,
+	  "another group has some of them exclusively, or has no others" },
 	{ EBUSY, REASON_CPU_CONFLICT, "the group or one below it cannot do with these" },
 	{ ENOSPC, REASON_INVALID_VALUE, "a group with tasks cannot be without CPUs or nodes" },
 	{ ERANGE, REASON_INVALID_VALUE, "the kernel has no such CPU or node" },
@@ -171,8 +172,8 @@ static const struct {
 	const char *remedy;
 } partition_errors[] = {
 	{ "is not a partition root",
-	  "Linux before 6.7 makes a partition only below another one: set [cgroup] parent to the "
-	  "root of the tree, or helpers = no" },
+	  "Linux before 6.7 makes a partition only at the root of the tree or below another one: "
+	  "leave [cgroup] parent out" },
 	{ "Parent is an invalid partition root",
 	  "the partition above is broken: repair that one first" },
 	{ "not exclusive", "take the CPUs out of cpuset.cpus of the groups beside it" },
@@ -232,12 +233,24 @@ static int leave_some_cpus(const struct system *sys, const char *path, struct er
 	                 group, list);
 }
 
-/* Linux 6.1 gives them back a little later. */
+static bool has_cpus(const struct system *sys, const char *group, const struct cpumask *cpus)
+{
+	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
+
+	cgroup_effective(&effective, sys, group);
+	return cpumask_subset(cpus, &effective);
+}
+
+/*
+ * Linux 6.1 gives them back a little later. They go to the group above if that is a partition
+ * itself, and otherwise to the root.
+ */
 static int wait_for_cpus(const struct system *sys, const char *path, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 	_cleanup_free_
 	char *group = cgroup_parent(path), *above = cgroup_parent(group),
+	     *run_group = run_group_of(path), *top = cgroup_top(sys, run_group),
 	     *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
 	int rc = cgroup_read_cpus(sys, file, &cpus, err);
 
@@ -245,10 +258,7 @@ static int wait_for_cpus(const struct system *sys, const char *path, struct erro
 		return rc;
 	cpumask_and(&cpus, &sys->machine.online);
 	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
-		_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
-
-		cgroup_effective(&effective, sys, above);
-		if (cpumask_empty(&effective) || cpumask_subset(&cpus, &effective))
+		if (has_cpus(sys, above, &cpus) || has_cpus(sys, top, &cpus))
 			return 0;
 		wait_a_step();
 	}
@@ -288,7 +298,16 @@ struct usage {
 	char *by;
 };
 
-/* A group that has settings of its own, or hands the controller on, uses it. */
+static bool look_for_run(void *ctx, const char *group)
+{
+	bool *found = ctx;
+
+	*found = *found || is_of_run(group);
+	return !*found;
+}
+
+/* A group that has settings of its own, or hands the controller on, uses it; unless it does so
+ * for a run in it. */
 static bool look_for_use(void *ctx, const char *group)
 {
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems",
@@ -296,9 +315,11 @@ static bool look_for_use(void *ctx, const char *group)
 	struct usage *usage = ctx;
 	_cleanup_free_
 	char *control = xasprintf("%s/cgroup.subtree_control", group), *text = NULL;
-	bool used;
+	bool used, for_run = is_of_run(group);
 
-	if (usage->by || strstr(group, "/" CGROUP_RUN_PREFIX))
+	if (!for_run)
+		cgroup_for_each(usage->sys, group, look_for_run, &for_run);
+	if (usage->by || for_run)
 		return false;
 	used = !sysroot_read(&usage->sys->root, control, &text, NULL) &&
 	       cgroup_has_word(text, " ", "cpuset");

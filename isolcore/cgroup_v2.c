@@ -322,6 +322,16 @@ int cgroup_plan_v2(const struct cgroup_planner *p, struct error *err)
 		              *p->parent ? p->parent : "/");
 		return 0;
 	}
+	if (p->partition != PARTITION_MEMBER && p->world->exclusive &&
+	    cpumask_intersects(&p->req->cpus.workload, &p->sys->machine.isolated)) {
+		cgroup_refuse(p, REASON_KERNEL_DEFECT,
+		              "ask for CPUs that are all isolated since boot or all not, or set "
+		              "[cgroup] partition = member",
+		              "some of the workload's CPUs are isolated since boot (isolcpus=), "
+		              "others not: when a partition of both ends, this kernel forgets that "
+		              "some were isolated");
+		return 0;
+	}
 	if (p->req->cgroup.evict == ANSWER_YES && p->partition == PARTITION_MEMBER)
 		plan_note(p->plan, &facility_cgroup, REASON_ABSENT,
 		          "evict = yes has no effect on cgroup v2 without a partition");
