@@ -61,10 +61,13 @@ static void print_machine(FILE *out, const struct run_report *report)
 	_cleanup_free_
 	char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 
-	print_line(out, "machine", "%s, Linux %s %s; workload on CPU %s%s%s%s%s", m->hostname,
+	print_line(out, "machine", "%s, Linux %s %s; workload on CPU %s%s%s", m->hostname,
 	           m->release, m->arch, workload, *housekeeping ? ", housekeeping on CPU " : "",
-	           housekeeping, req->profile.names ? "; profile " : "",
-	           req->profile.names ? req->profile.names : "");
+	           housekeeping);
+	if (req->profile.names)
+		print_line(out, "profile", "%s%s%s", req->profile.names,
+		           req->profile.description ? ": " : "",
+		           req->profile.description ? req->profile.description : "");
 }
 
 /* "21 granted, 2 pending": what there is, without what there is none of. */

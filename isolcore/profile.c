@@ -485,8 +485,11 @@ int profile_load(struct request *req, const char *name, struct error *err)
 		_cleanup_free_
 		char *path = xasprintf("%s/%s.conf", dirs.names[i], name);
 		int rc = load_file(req, path, name, err);
+		/* A directory of somebody else, such as root's home, is as good as none; a
+		 * profile that is there and cannot be read is not. */
+		bool closed = rc == -EACCES && access(dirs.names[i], X_OK);
 
-		if (rc != -ENOENT && rc != -ENOTDIR)
+		if (rc != -ENOENT && rc != -ENOTDIR && !closed)
 			return rc;
 	}
 	return not_found(name, &dirs, err);

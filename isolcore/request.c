@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "cgroup_claims.h"
+#include "cgroup_world.h"
 #include "cpulist.h"
 #include "profile_keys.h"
 
@@ -129,16 +131,53 @@ static int settle_isolation(struct request *req, struct error *err)
 	return 0;
 }
 
+/* The CPUs of the cpuset that chisol is in; empty if there is none. */
+static void own_cpuset(struct cpumask *cpus, const struct system *sys)
+{
+	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
+	_cleanup_free_
+	char *group = NULL;
+
+	if (cgroup_world_read(&world, sys, NULL) || world.kind == CGROUP_NONE)
+		return;
+	group = xasprintf("%s%s", world.mount, world.own);
+	for (;;) {
+		char *above;
+
+		cpumask_free(cpus);
+		cgroup_effective(cpus, sys, group);
+		/* On v2 a group without the controller has the CPUs of the one above. */
+		if (!cpumask_empty(cpus) || strlen(group) <= strlen(world.mount))
+			return;
+		above = cgroup_parent(group);
+		free(group);
+		group = above;
+	}
+}
+
 static int parse_cpus(struct cpumask *cpus, const struct request *req, const char *key,
-                      const char *text, const struct system *sys, struct error *err)
+                      const char *text, const struct system *sys, const struct cpumask *allowed,
+                      struct error *err)
 {
 	const struct request_origin *origin = &req->origins[key_index(key)];
 
-	if (!cpulist_parse(cpus, text, sys, NULL, err))
+	if (!cpulist_parse(cpus, text, sys, allowed, err))
 		return 0;
 	if (origin->given == GIVEN_OPTION)
 		return error_prefix(err, "%s", origin->text);
 	return error_prefix(err, "%s: %s", origin->text, key);
+}
+
+static int asked_workload(struct request *req, const struct system *sys, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask allowed = CPUMASK_INIT;
+
+	/* A group of its own may have more CPUs than the one that chisol is in. */
+	if (sys->root.live && req->cgroup.policy == POLICY_OFF &&
+	    req->cpus.policy == POLICY_REQUIRE)
+		own_cpuset(&allowed, sys);
+	return parse_cpus(&req->cpus.workload, req, "cpus.workload", req->cpus.workload_text, sys,
+	                  cpumask_empty(&allowed) ? NULL : &allowed, err);
 }
 
 static int default_workload(struct cpumask *cpus, const struct system *sys, struct error *err)
@@ -194,8 +233,7 @@ static int settle_cpus(struct request *req, const struct system *sys, const stru
 
 	req->cpus.asked = req->cpus.workload_text;
 	if (req->cpus.asked)
-		rc = parse_cpus(&req->cpus.workload, req, "cpus.workload", req->cpus.workload_text,
-		                sys, err);
+		rc = asked_workload(req, sys, err);
 	else
 		rc = default_workload(&req->cpus.workload, sys, err);
 	if (rc)
@@ -208,7 +246,7 @@ static int settle_cpus(struct request *req, const struct system *sys, const stru
 		cpumask_andnot(housekeeping, taken);
 	if (req->cpus.housekeeping_text) {
 		rc = parse_cpus(&named, req, "cpus.housekeeping", req->cpus.housekeeping_text, sys,
-		                err);
+		                NULL, err);
 		if (rc)
 			return rc;
 		cpumask_and(housekeeping, &named);

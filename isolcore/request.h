@@ -93,7 +93,7 @@ struct request {
 		struct cpumask
 			housekeeping; /* online, neither workload nor isolated; may be empty */
 		bool asked;           /* workload CPUs were named, by -c or a profile */
-		bool claimed; /* kept off by others: no other run may use them */
+		bool claimed;         /* kept off by others: no other run may use them */
 	} cpus;
 	struct {
 		enum policy policy;
@@ -152,12 +152,13 @@ const char *request_origin(const struct request *req, const char *section_dot_ke
 int request_settle(struct request *req, struct error *err);
 
 /*
- * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and checks
- * them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The sentence
- * names who asked and the offending piece:
- * -EINVAL          values that contradict each other, or a text that is no CPU list, or a workload
- *                  that leaves no housekeeping CPU though a section that needs one is asked for
- * -ENXIO, -ENODEV  a CPU that does not exist, that is offline
+ * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and
+ * checks them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The
+ * sentence names who asked and the offending piece: -EINVAL          values that contradict each
+ * other, or a text that is no CPU list, or a workload that leaves no housekeeping CPU though a
+ * section that needs one is asked for -ENXIO, -ENODEV  a CPU that does not exist, that is offline
+ * -EPERM           a CPU that chisol's cpuset does not have, if it is required and no group of the
+ *                  run's own could have it
  */
 int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
                     struct error *err);
