@@ -115,11 +115,8 @@ static int plan_affinity(struct plan *plan, const struct system *sys, const stru
 
 	(void)run_id;
 	(void)err;
-	if (!req->cpus.asked && !policy_asked(req->cgroup.policy))
+	if (!policy_asked(policy))
 		return 0;
-	/* CPUs that were asked for are never optional: the run would not be what it is for. */
-	if (req->cpus.asked)
-		policy = POLICY_REQUIRE;
 	all = cpumask_list(&sys->machine.possible);
 	list = cpumask_list(&req->cpus.workload);
 	plan_add_task(plan, &facility_affinity, &reset_op, policy, "cpus.reset", all,

@@ -482,15 +482,16 @@ int profile_load(struct request *req, const char *name, struct error *err)
 		return load_file(req, name, name, err);
 	search_path(&dirs);
 	for (size_t i = 0; i < dirs.n && strlen(name) < NAME_MAX - 5; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
 		_cleanup_free_
 		char *path = xasprintf("%s/%s.conf", dirs.names[i], name);
-		int rc = load_file(req, path, name, err);
+		int rc = load_file(req, path, name, &why);
 		/* A directory of somebody else, such as root's home, is as good as none; a
 		 * profile that is there and cannot be read is not. */
 		bool closed = rc == -EACCES && access(dirs.names[i], X_OK);
 
 		if (rc != -ENOENT && rc != -ENOTDIR && !closed)
-			return rc;
+			return rc ? error_move(err, &why) : 0;
 	}
 	return not_found(name, &dirs, err);
 }

@@ -277,10 +277,12 @@ static int teardown_home(void **state)
 static void a_name_is_looked_up_in_order(void **state)
 {
 	_cleanup_request_ struct request req;
+	_cleanup_error_ struct error err = ERROR_INIT;
 
 	(void)state;
 	request_init(&req);
-	assert_int_equal(profile_load(&req, "mine", NULL), 0);
+	assert_int_equal(profile_load(&req, "mine", &err), 0);
+	assert_null(err.text);
 	assert_int_equal(req.irq.threads, ANSWER_NO);
 	assert_int_equal(profile_load(&req, "twice", NULL), 0);
 	assert_int_equal(req.irq.threads, ANSWER_YES);
