@@ -514,8 +514,7 @@ static void text_is_escaped_as_the_locale_needs_it(void **state)
 	} rows[] = {
 		{ "plain", "plain", "plain" },
 		{ "caf\xc3\xa9", "caf\xc3\xa9", "caf\\xc3\\xa9" },
-		{ "\xe2\x80\xae", "\\xe2\\x80\\xae",
-		  "\\xe2\\x80\\xae" }, /* right-to-left override */
+		{ "\xe2\x80\x8b", "\\xe2\\x80\\x8b", "\\xe2\\x80\\x8b" }, /* no width */
 		{ "\xc2\x9b"
 		  "2J",
 		  "\\xc2\\x9b"
