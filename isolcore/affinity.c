@@ -105,6 +105,13 @@ static const struct task_op pin_op = {
 	.shell = shell_pin,
 };
 
+/* The same, for a program that is let place its threads itself: where they go then is no drift. */
+static const struct task_op start_op = {
+	.stage = TASK_STAGE_AFFINITY,
+	.apply = apply_pin,
+	.shell = shell_pin,
+};
+
 static int plan_affinity(struct plan *plan, const struct system *sys, const struct request *req,
                          const char *run_id, struct error *err)
 {
@@ -112,6 +119,8 @@ static int plan_affinity(struct plan *plan, const struct system *sys, const stru
 	char *all = NULL, *list = NULL;
 	enum policy policy =
 		req->cpus.policy > req->cgroup.policy ? req->cpus.policy : req->cgroup.policy;
+
+	bool places_itself = policy_asked(req->cgroup.policy) && req->cgroup.start == START_RUN;
 
 	(void)run_id;
 	(void)err;
@@ -121,8 +130,10 @@ static int plan_affinity(struct plan *plan, const struct system *sys, const stru
 	list = cpumask_list(&req->cpus.workload);
 	plan_add_task(plan, &facility_affinity, &reset_op, policy, "cpus.reset", all,
 	              "the inherited mask would limit the command in its cpuset");
-	plan_add_task(plan, &facility_affinity, &pin_op, policy, "cpus.affinity", list,
-	              "the command runs on the workload's CPUs");
+	plan_add_task(plan, &facility_affinity, places_itself ? &start_op : &pin_op, policy,
+	              "cpus.affinity", list,
+	              places_itself ? "the command starts on the workload's CPUs"
+	                            : "the command runs on the workload's CPUs");
 	return 0;
 }
 
