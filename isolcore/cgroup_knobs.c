@@ -56,23 +56,51 @@ static int read_dir(const struct system *sys, const char *path, char **value, st
 	return 0;
 }
 
+/*
+ * Moves what is left in a group to the one above. That cannot hold processes if it hands
+ * controllers down (v2); then they go to where the caller is, as they would be there had chisol not
+ * been.
+ */
+static int empty_group(const struct system *sys, const char *path, const char *above,
+                       struct error *err)
+{
+	const char *file = task_file(sys, path);
+	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
+	_cleanup_free_
+	char *own = NULL;
+	int rc = cgroup_move_tasks(sys, path, above, file, true, err);
+
+	if ((rc != -EBUSY && rc != -EOPNOTSUPP) || cgroup_world_read(&world, sys, NULL) ||
+	    world.kind == CGROUP_NONE)
+		return rc;
+	own = xasprintf("%s%s", world.mount, world.own);
+	if (is_of_run(own))
+		return rc;
+	error_clear(err);
+	return cgroup_move_tasks(sys, path, own, file, true, err);
+}
+
 /* A process that is just ending keeps its group busy for a moment. */
 static int remove_when_empty(const struct system *sys, const char *path, const char *above,
                              struct error *err)
 {
-	int rc = -EBUSY;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	int rc = 0;
 
-	for (int ms = 0; rc == -EBUSY && ms < PATIENCE_MS; ms += STEP_MS) {
-		error_clear(err);
-		rc = cgroup_move_tasks(sys, path, above, task_file(sys, path), true, err);
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+		rc = empty_group(sys, path, above, &error);
 		if (rc == -ENOENT || rc == -ENODEV) /* removed meanwhile */
 			return 0;
-		if (!rc)
-			rc = sysroot_rmdir(&sys->root, path, err);
-		if (rc == -EBUSY)
-			wait_a_step();
+		if (rc)
+			break;
+		rc = sysroot_rmdir(&sys->root, path, &error);
+		if (rc == -ENOENT)
+			return 0;
+		if (rc != -EBUSY)
+			break;
+		wait_a_step();
 	}
-	return rc == -ENOENT ? 0 : rc;
+	return rc ? error_move(err, &error) : 0;
 }
 
 /* Whatever became of a partition, its group must not go while the kernel counts CPUs as its own:
