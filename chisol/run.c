@@ -90,6 +90,15 @@ static void note_restored(void *ctx, const struct journal *journal,
 	plan_restored(ctx, record->seq, restored, detail);
 }
 
+/* Does a report for people go to standard error? */
+static bool tells_people(const struct options *options)
+{
+	for (size_t i = 0; i < options->n_sinks; i++)
+		if (options->sinks[i].format == REPORT_TEXT && !options->sinks[i].path)
+			return true;
+	return false;
+}
+
 /* Puts back what the run changed. A failure is a warning: the journal stays for --restore. */
 static void restore(struct run *run, struct journal *journal, struct namelist *warnings)
 {
@@ -101,11 +110,15 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 	if (!rc)
 		rc = run_restore(journal, run->sys, note_restored, &run->plan, &err);
 	if (rc) {
-		warnings->names = xgrow(warnings->names, warnings->n + 1, &warnings->room,
-		                        sizeof(*warnings->names));
-		warnings->names[warnings->n++] = xasprintf(
+		_cleanup_free_
+		char *warning = xasprintf(
 			"not everything is put back (%s); run \"chisol --restore\" to try again",
 			err.text);
+
+		namelist_add(warnings, warning);
+		/* Whoever reads reports in files reads them later, or never. */
+		if (!tells_people(run->options))
+			fprintf(stderr, "chisol: %s\n", warning);
 	}
 	mem_exhausted = NULL;
 }
