@@ -28,12 +28,12 @@ int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
 {
 	_cleanup_close_
 	int dir = -1, fd = -1;
-	int rc = sysroot_mkdir(root, STATE_DIR, 0755, NULL);
+	int rc = 0;
 
-	if (rc && rc != -EEXIST) {
-		error_errno(err, -rc, "cannot make the directory %s", STATE_DIR);
+	if (!sysroot_exists(root, STATE_DIR))
+		rc = sysroot_mkdir(root, STATE_DIR, 0755, err);
+	if (rc && rc != -EEXIST)
 		goto refused;
-	}
 	dir = state_open(root, err);
 	if (dir < 0)
 		return dir;
