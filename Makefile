@@ -60,6 +60,7 @@ FUZZ_OBJ   := $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)
 UNIT_BIN   := $(UNIT_SRC:%.c=$(BUILD)/san/%)
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%)
 TOOL_BIN   := $(TOOL_SRC:%.c=$(BUILD)/%)
+SWEEP_LIB  := $(BUILD)/tests/sweep/sweep.so
 
 all: $(BUILD)/chisol ## build chisol (the default)
 
@@ -76,6 +77,10 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(BUILD)/tests/%: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(PKG_LIBS)
+
+$(SWEEP_LIB): tests/sweep/sweep.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
 # The unit tests and fuzz targets, and the code under them, run under ASan and UBSan.
 $(BUILD)/san/%.o: %.c $(BUILD)/flags
@@ -114,7 +119,7 @@ unit: $(UNIT_BIN) ## run the unit tests only
 
 fuzz: $(FUZZ_BIN) ## build the fuzz targets (build/fuzz/tests/fuzz/)
 
-programs: all $(UNIT_BIN) $(FUZZ_BIN) $(TOOL_BIN)
+programs: all $(UNIT_BIN) $(FUZZ_BIN) $(TOOL_BIN) $(SWEEP_LIB)
 
 deps: ## install what is missing to build and test (Debian, as root)
 	@scripts/deps build check lint demo
