@@ -133,6 +133,16 @@ check: deps ## install what is missing and run every test that this machine can 
 	@$(MAKE) --no-print-directory -s programs
 	@tests/run
 
+check-guest: ## run the tests on real kernels under QEMU (GUEST=name ...: some of tests/guest/matrix)
+	@scripts/deps build check guest
+	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)
+	@tests/guest/run $(GUEST)
+
+guest-shell: ## a shell in the guest GUEST=name
+	@scripts/deps build check guest
+	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)
+	@tests/guest/run --shell $(or $(GUEST),$(error name one: GUEST=name; they are in tests/guest/matrix))
+
 bench: ## measure start-up, apply and restore, and large machines against their aims
 	@scripts/deps build demo bench
 	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)

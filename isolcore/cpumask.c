@@ -223,7 +223,11 @@ int cpumask_parse_list(struct cpumask *m, const char *text)
 	cpumask_free(m);
 	if (!end)
 		return -EINVAL;
-	if (p == end || !strncmp(text, "(null)", (size_t)(end - text)))
+	/* An unset nohz_full is "  (null)" on kernels <= 6.12. */
+	while (p < end && *p == ' ')
+		p++;
+	if (p == end ||
+	    ((size_t)(end - p) == strlen("(null)") && !strncmp(p, "(null)", strlen("(null)"))))
 		return 0;
 	for (;;) {
 		unsigned int first, last;

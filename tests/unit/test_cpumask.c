@@ -36,6 +36,8 @@ static void kernel_spellings_are_read(void **state)
 	(void)state;
 	assert_int_equal(cpumask_parse_list(&m, "(null)\n"), 0);
 	assert_true(cpumask_empty(&m));
+	assert_int_equal(cpumask_parse_list(&m, "  (null)\n"), 0);
+	assert_true(cpumask_empty(&m));
 	assert_int_equal(cpumask_parse_list(&m, "\n"), 0);
 	assert_int_equal(cpumask_parse_hex(&m, "00000000,0000000c\n"), 0);
 	hex = cpumask_hex(&m);
