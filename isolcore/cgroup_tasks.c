@@ -258,7 +258,7 @@ static void judge_mask(const struct system *sys, struct knob *knob, const struct
 static void shell_mask(FILE *out, const char *path, const char *value)
 {
 	if (strchr(value, '|'))
-		fputs("# nothing to write now: the kernel will change it\n", out);
+		fputs(": # nothing to write now: the kernel will change it\n", out);
 	else
 		knob_task_affinity.shell(out, path, value);
 }

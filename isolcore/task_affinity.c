@@ -140,7 +140,7 @@ static void shell_affinity(FILE *out, const char *path, const char *value)
 
 	fputs("taskset -p -c ", out);
 	shell_quote(out, value);
-	fprintf(out, " %.*s\n", (int)strcspn(tid, "/"), tid);
+	fprintf(out, " %.*s > /dev/null\n", (int)strcspn(tid, "/"), tid);
 }
 
 const struct knob_type knob_task_affinity = {
