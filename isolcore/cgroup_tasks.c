@@ -188,7 +188,7 @@ static void judge_evict(const struct system *sys, struct knob *knob,
 	if (write_error->err)
 		knob_judge(knob, KNOB_REFUSED, reason_of_errno(write_error->err), "%s",
 		           write_error->text);
-	else if (knob->granted)
+	else if (knob->granted && knob->state != KNOB_GRANTED)
 		knob_judge(knob, KNOB_GRANTED, REASON_GRANTED, NULL);
 }
 

@@ -350,7 +350,7 @@ static void judge_banned(const struct system *sys, struct knob *knob,
                          const struct error *write_error)
 {
 	(void)sys;
-	if (!write_error->err && knob->state == KNOB_GRANTED)
+	if (!write_error->err && knob->reason == REASON_GRANTED)
 		knob_judge(knob, KNOB_PENDING, REASON_PENDING,
 		           "irqbalance takes it over with its next scan, before it moves anything");
 }

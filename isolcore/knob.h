@@ -55,9 +55,10 @@ struct knob_type {
 	/* Do two values mean the same? NULL: equal strings. */
 	bool (*same)(const char *a, const char *b);
 	/*
-	 * Optional: after a write (failed with write_error, or 0) and the read-back in
-	 * knob->granted (NULL: unreadable), sets state, reason and detail where this type knows
-	 * better than the engine, which has already set them to its own judgement.
+	 * Optional: after a write (failed with write_error, or 0), or where none was needed
+	 * (REASON_ALREADY), and the read-back in knob->granted (NULL: unreadable), sets state,
+	 * reason and detail where this type knows better than the engine, which has already set
+	 * them to its own judgement.
 	 */
 	void (*judge)(const struct system *sys, struct knob *knob, const struct error *write_error);
 	/* Optional: prints sh lines that write the value, for --dry-run=sh. NULL: printf > path. */

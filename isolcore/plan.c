@@ -199,6 +199,8 @@ static int apply_knob(struct knob *knob, const struct system *sys, struct journa
 
 	if (rc)
 		return rc;
+	if (knob->state == KNOB_GRANTED && knob->type->judge)
+		knob->type->judge(sys, knob, &write_error);
 	if (knob->state != KNOB_PLANNED)
 		return record_left(knob, knob->found, journal, err);
 	knob->type->write(sys, knob->path, knob->wanted, &write_error);

@@ -227,6 +227,8 @@ static void an_interrupt_still_on_its_old_cpu_is_pending(void **state)
 	put_irq(s, "24", "0-71\n", "eth0");
 	put_irq(s, "25", "0-71\n", "eth1");
 	put_irq(s, "26", "0-71\n", "eth2");
+	put_irq(s, "27", "0-1\n", "eth3"); /* somebody else moved it a moment ago */
+	tree_put(s->tree, "/proc/irq/27/effective_affinity_list", "2\n");
 	tree_put(s->tree, "/proc/irq/24/effective_affinity_list", "64\n");
 	tree_put(s->tree, "/proc/irq/25/effective_affinity_list", "3\n");
 	tree_put(s->tree, "/proc/irq/26/effective_affinity_list", "\n"); /* not started */
@@ -235,6 +237,7 @@ static void an_interrupt_still_on_its_old_cpu_is_pending(void **state)
 	assert_non_null(strstr(knob_of(s, "irq.24.affinity")->detail, "CPU 64"));
 	assert_knob(s, "irq.25.affinity", KNOB_GRANTED, REASON_GRANTED, "0-1,3-63,70-71");
 	assert_knob(s, "irq.26.affinity", KNOB_GRANTED, REASON_GRANTED, "0-1,3-63,70-71");
+	assert_knob(s, "irq.27.affinity", KNOB_PENDING, REASON_PENDING, "0-1");
 }
 
 static void an_arm64_per_cpu_interrupt_is_told_as_such(void **state)

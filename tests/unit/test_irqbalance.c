@@ -227,7 +227,8 @@ static void what_it_was_told_counts_before_it_shows_it(void **state)
 	struct knob knob = { .type = &knob_irqbalance,
 		             .path = f->path,
 		             .wanted = (char *)(uintptr_t) "1,3,70",
-		             .state = KNOB_GRANTED };
+		             .state = KNOB_GRANTED,
+		             .reason = REASON_GRANTED };
 	_cleanup_error_ struct error none = ERROR_INIT;
 
 	assert_reads(f, "3,70");
