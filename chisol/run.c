@@ -7,13 +7,6 @@
 
 #include <errno.h>
 
-/* Does the request ask for anything beyond the process itself? */
-static bool may_change_system(const struct request *req)
-{
-	return policy_asked(req->cgroup.policy) || policy_asked(req->irq.policy) ||
-	       policy_asked(req->vmstat.policy) || policy_asked(req->task_isolation.policy);
-}
-
 /*
  * A run that changes the machine holds the lock from before it looks until it has applied. Without
  * root there is no lock to have; whether that matters turns out with the plan.
@@ -40,7 +33,7 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	if (!run->id)
 		return -err->err;
 	rc = request_settle(req, err);
-	if (!rc && options->action == ACTION_RUN && may_change_system(req))
+	if (!rc && options->action == ACTION_RUN && request_changes_machine(req))
 		rc = take_lock(run, err);
 	if (rc)
 		return rc;

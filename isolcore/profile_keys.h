@@ -43,6 +43,7 @@ extern const unsigned int n_profile_keys;
 struct profile_section {
 	const char *name;
 	bool supported;          /* false: the name is kept for a later version */
+	bool machine;            /* may change settings beyond the process itself */
 	bool needs_housekeeping; /* moves other work to the housekeeping CPUs */
 	bool must;               /* asked for, it is always required: "try" is refused */
 	size_t policy;           /* offset of its enum policy; [profile]'s is the default for all */

@@ -195,6 +195,15 @@ static int default_workload(struct cpumask *cpus, const struct system *sys, stru
 	return rc ? error_errno(err, -rc, "cannot read chisol's own CPU affinity") : 0;
 }
 
+bool request_changes_machine(const struct request *req)
+{
+	for (const struct profile_section *s = profile_sections; s->name; s++)
+		if (s->machine &&
+		    policy_asked(*(const enum policy *)((const char *)req + s->policy)))
+			return true;
+	return false;
+}
+
 /* The first section that is asked for and needs housekeeping CPUs, or NULL. */
 static const char *needs_housekeeping(const struct request *req)
 {

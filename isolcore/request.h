@@ -151,6 +151,9 @@ const char *request_origin(const struct request *req, const char *section_dot_ke
  * more than once. */
 int request_settle(struct request *req, struct error *err);
 
+/* After request_settle(): may the request change settings beyond the process itself? */
+bool request_changes_machine(const struct request *req);
+
 /*
  * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and
  * checks them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The
