@@ -302,7 +302,7 @@ int launch_and_wait(const struct system *sys, const struct request *req, struct 
 	rc = journal ? journal_note_command(journal, s.pid, err) : 0;
 	s.channel = channel;
 	s.signals = signals;
-	supervise_pass_early_signals(&s);
+	supervise_at_gate(&s);
 	if (rc || send(channel, "", 1, MSG_NOSIGNAL) != 1) {
 		/* The gate stays shut. */
 		close(take_fd(&channel));

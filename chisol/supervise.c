@@ -114,16 +114,6 @@ static void pass_signals(const struct supervision *s, bool *child_changed)
 	}
 }
 
-void supervise_pass_early_signals(const struct supervision *s)
-{
-	struct signalfd_siginfo info;
-
-	while (next_signal(s, &info)) {
-		if (info.ssi_signo != SIGCHLD && (pid_t)info.ssi_pid != getpid())
-			pass_on(s, &info);
-	}
-}
-
 static int open_terminal(void)
 {
 	return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -217,6 +207,17 @@ static void take_terminal_back(const struct supervision *s)
 		give_terminal(getpgrp());
 }
 
+void supervise_at_gate(struct supervision *s)
+{
+	struct signalfd_siginfo info;
+
+	s->foreground = terminal_group() == getpgrp();
+	while (next_signal(s, &info)) {
+		if (info.ssi_signo != SIGCHLD && (pid_t)info.ssi_pid != getpid())
+			pass_on(s, &info);
+	}
+}
+
 static const char *how_it_ended(int wait_status, char **text)
 {
 	if (WIFSIGNALED(wait_status))
@@ -266,7 +267,6 @@ static long long tick(const struct supervision *s)
 
 int supervise(const struct supervision *s, struct launch_result *result, struct error *err)
 {
-	bool foreground = terminal_group() == getpgrp();
 	_cleanup_handover_ struct handover words = HANDOVER_INIT;
 	enum handover_end end = HANDOVER_CUT;
 	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN },
@@ -305,7 +305,7 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 	}
 	clock_gettime(CLOCK_REALTIME, &result->ended);
 	result->elapsed_ns = now_ns() - began;
-	if (foreground)
+	if (s->foreground)
 		take_terminal_back(s);
 	if (result->started && s->watch)
 		s->watch(s->ctx, LAUNCH_ENDED, s->pid);

@@ -26,14 +26,16 @@ struct supervision {
 	int signals; /* a signalfd that is told of every held signal; owned by the caller */
 	launch_watch_fn *watch;
 	void *ctx;
+	bool foreground; /* chisol had the terminal; set by supervise_at_gate() */
 };
 
 /* A signalfd (non-blocking, close-on-exec) for the signals that launch_hold_signals() holds. */
 int supervise_open_signals(struct error *err);
 void supervise_held_signals(sigset_t *set);
-/* Passes on everything that arrived before the command's process was in the group. It still holds
- * all signals itself, so that a second one of a kind merges with the first. */
-void supervise_pass_early_signals(const struct supervision *s);
+/* While the command's process waits at its gate: sees who has the terminal, and passes on every
+ * signal that arrived before that process was in the group. It still holds all signals itself, so
+ * that a second one of a kind merges with the first. */
+void supervise_at_gate(struct supervision *s);
 /* Until the command has ended and is reaped. Return value and result as of launch_and_wait(). */
 int supervise(const struct supervision *s, struct launch_result *result, struct error *err);
 
