@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "escape.h"
 #include "info.h"
 #include "run.h"
 #include "status.h"
@@ -8,8 +9,10 @@
 /* The one place where chisol says that it failed. */
 static int end(int status, const struct error *err)
 {
-	if (err->text)
-		fprintf(stderr, "chisol: %s\n", err->text);
+	if (err->text) {
+		escape_print(stderr, "chisol: %s", err->text);
+		putc('\n', stderr);
+	}
 	return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
+#include "escape.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 		namelist_add(warnings, warning);
 		/* Whoever reads reports in files reads them later, or never. */
 		if (!tells_people(run->options))
-			fprintf(stderr, "chisol: %s\n", warning);
+			escape_fold(stderr, 0, 0, "chisol: %s", warning);
 	}
 	mem_exhausted = NULL;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What is told about a run.
 load helpers
+bats_require_minimum_version 1.5.0
 
 setup_file() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root: the runs change vm.stat_interval and interrupts"
@@ -96,8 +97,7 @@ valid() {
 
 @test "a run that fails before the command replaces the old report by one that says why" {
 	echo old >"$BATS_TEST_TMPDIR/r"
-	run "$CHISOL" -c 1 -r "json:$BATS_TEST_TMPDIR/r" "$BATS_TEST_TMPDIR/no-such-command"
-	[ "$status" -eq 127 ]
+	run -127 "$CHISOL" -c 1 -r "json:$BATS_TEST_TMPDIR/r" "$BATS_TEST_TMPDIR/no-such-command"
 	valid "$BATS_TEST_TMPDIR/r"
 	jq -e '.exit.kind == "not-started" and (.failure | contains("no-such-command")) and .interrupts == null' \
 		"$BATS_TEST_TMPDIR/r"
@@ -136,4 +136,10 @@ valid() {
 @test "the report's descriptor does not reach the command" {
 	"$CHISOL" -c 1 -r json:"$BATS_TEST_TMPDIR/r" sh -c 'ls -l /proc/$$/fd' >"$BATS_TEST_TMPDIR/fds"
 	refute grep -q "$BATS_TEST_TMPDIR/r$" "$BATS_TEST_TMPDIR/fds"
+}
+
+@test "what chisol says of its own failure passes no control character on either" {
+	run -127 "$CHISOL" -c 1 $'/no/\e[31m'
+	[[ $output == *'/no/\x1b[31m'* ]]
+	[[ $output != *$'\e'* ]]
 }
