@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "run.h"
 
+#include "../isolcore/preflight.h"
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
 #include "escape.h"
@@ -146,8 +147,10 @@ static bool can_exec_in_place(const struct run *run)
 
 static int apply(struct run *run, struct journal *journal, struct error *err)
 {
-	int rc;
+	int rc = plan_preflight(&run->plan, run->sys, err);
 
+	if (rc)
+		return rc;
 	if (run->lock_fd < 0)
 		return error_move(err, &run->lock_err);
 	rc = journal_create(journal, run->sys, &run->options->req, &run->plan, run->id,

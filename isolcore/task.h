@@ -39,6 +39,9 @@ struct task_op {
 	 * sentence; the caller goes on when the policy is POLICY_TRY.
 	 */
 	int (*apply)(const struct system *sys, struct task_setting *t, struct error *err);
+	/* Optional: would apply() be refused for lack of a privilege? 0, or -errno with a sentence
+	 * that names it. Asked before anything is written, by plan_preflight(). */
+	int (*permitted)(const struct system *sys, const struct task_setting *t, struct error *err);
 	/* Optional: reads the setting of another process, which may be a zombie. -errno: cannot. */
 	int (*observe)(const struct system *sys, const struct task_setting *t, pid_t pid,
 	               char **value);

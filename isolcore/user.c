@@ -538,6 +538,7 @@ static int apply(const struct system *sys, struct task_setting *t, struct error 
 static const struct task_op op_user = {
 	.stage = TASK_STAGE_PRIVILEGES,
 	.apply = apply,
+	.permitted = check_permitted,
 	.free_data = free_data,
 };
 

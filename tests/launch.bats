@@ -477,3 +477,16 @@ identity() {
 	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups "$DRIVER" in-place true
 	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups "$DRIVER" wait true
 }
+
+@test "what chisol may not write is named before anything is written" {
+	local unprivileged=()
+	[ -x "$CHISOL" ] || skip "chisol is not built"
+	[ "$(id -u)" -ne 0 ] || unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	run -125 "${unprivileged[@]}" "$CHISOL" -c 0 -s irq.default_affinity=yes -s irq.policy=require touch ran
+	[[ $output == *"cannot write /proc/irq/default_smp_affinity for irq.default_affinity: Permission denied"* ]]
+	[ ! -e ran ]
+	as_root
+	run -125 setpriv --bounding-set -setpcap "$CHISOL" -c 0 -q vmstat_sync -u 65534:65534 touch ran
+	[[ $output == *"lacks the capability cap_setpcap"* ]]
+	[ ! -e ran ]
+}
