@@ -25,31 +25,30 @@ static const char *const call_names[ISOL_N_CALLS] = {
 };
 
 /*
- * Who has the numbers on mainline, and since when (include/uapi/linux/prctl.h). From 5.19 on the
- * posted numbers do not even compile: PR_SME_SET_VL made them duplicate cases of one switch. The
- * last rows are the earliest version that any of their numbers has.
+ * Whose the numbers are on mainline, and since when (include/uapi/linux/prctl.h): tells why a probe
+ * failed, and decides nothing. To all of them the shape of FEAT_GET is an error or without effect.
  */
 static const struct {
-	unsigned int first, last;
+	unsigned int number;
 	unsigned int major, minor;
+	const char *owner;
 } mainline_numbers[] = {
-	{ 0, 62, 0, 0 },        /* up to PR_SCHED_CORE */
-	{ 63, 64, 5, 19 },      /* PR_SME_SET_VL, PR_SME_GET_VL */
-	{ 65, 66, 6, 3 },       /* PR_SET_MDWE, PR_GET_MDWE */
-	{ 67, 68, 6, 4 },       /* PR_SET_MEMORY_MERGE, PR_GET_MEMORY_MERGE */
-	{ 69, 79, 6, 5 },       /* PR_RISCV_V_SET_CONTROL and what followed, as of 7.0 */
-	{ 0x10000, ~0u, 0, 0 }, /* PR_SET_VMA, PR_SET_PTRACER: numbers that spell a word */
+	{ 63, 5, 19, "PR_SME_SET_VL" },      { 64, 5, 19, "PR_SME_GET_VL" },
+	{ 65, 6, 3, "PR_SET_MDWE" },         { 66, 6, 3, "PR_GET_MDWE" },
+	{ 67, 6, 4, "PR_SET_MEMORY_MERGE" }, { 68, 6, 4, "PR_GET_MEMORY_MERGE" },
 };
 
-static bool taken_by_mainline(const struct machine *machine, unsigned int base)
+/* "prctl 63 (PR_SME_SET_VL since Linux 5.19)" */
+static char *name_number(const struct machine *machine, unsigned int number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(mainline_numbers); i++)
-		if (mainline_numbers[i].first < base + ISOL_N_CALLS &&
-		    base <= mainline_numbers[i].last &&
+		if (mainline_numbers[i].number == number &&
 		    machine_kernel_at_least(machine, mainline_numbers[i].major,
 		                            mainline_numbers[i].minor))
-			return true;
-	return base + ISOL_N_CALLS < base;
+			return xasprintf("prctl %u (%s since Linux %u.%u)", number,
+			                 mainline_numbers[i].owner, mainline_numbers[i].major,
+			                 mainline_numbers[i].minor);
+	return xasprintf("prctl %u", number);
 }
 
 /* All five arguments, always: the unused ones are checked or may be one day. */
@@ -80,26 +79,28 @@ void isol_interface_free(struct isol_interface *isol)
 }
 
 /* Returns why the numbers are not those of the interface, or NULL. */
-static char *probe_calls(struct isol_interface *isol)
+static char *probe_calls(struct isol_interface *isol, const struct machine *machine)
 {
+	_cleanup_free_
+	char *number = name_number(machine, isol->base);
 	struct task_isol_quiesce_extensions ext;
 	uint64_t features = UNTOUCHED;
 	long rc = isol_call(isol, ISOL_FEAT_GET, 0, address(&features), 0, 0);
 
 	if (rc < 0)
-		return xasprintf("prctl %u does not answer as PR_ISOL_FEAT_GET: %s", isol->base,
+		return xasprintf("%s does not answer as PR_ISOL_FEAT_GET: %s", number,
 		                 strerror((int)-rc));
 	if (rc > 0 || features == UNTOUCHED)
-		return xasprintf("prctl %u belongs to something else: it succeeds without the "
-		                 "answer of PR_ISOL_FEAT_GET",
-		                 isol->base);
+		return xasprintf("%s belongs to something else: it succeeds without the answer of "
+		                 "PR_ISOL_FEAT_GET",
+		                 number);
 	if (!(features & ISOL_F_QUIESCE))
 		return xasprintf("the interface has no quiesce feature (features: 0x%llx)",
 		                 (unsigned long long)features);
 	memset(&ext, (int)(UNTOUCHED & 0xff), sizeof(ext));
 	rc = isol_call(isol, ISOL_FEAT_GET, ISOL_F_QUIESCE, address(&ext), 0, 0);
 	if (rc || ext.supported_quiesce_bits == UNTOUCHED)
-		return xasprintf("prctl %u does not tell what can be quiesced: %s", isol->base,
+		return xasprintf("%s does not tell what can be quiesced: %s", number,
 		                 rc < 0 ? strerror((int)-rc) : "no answer");
 	isol->quiesce = (unsigned int)ext.supported_quiesce_bits;
 	return NULL;
@@ -117,12 +118,8 @@ void isol_probe(struct isol_interface *isol, const struct system *sys, unsigned 
 		                       "(no " PROC_FILE ")");
 		return;
 	}
-	if (taken_by_mainline(&sys->machine, base))
-		why = xasprintf("on Linux %u.%u the prctl numbers %u to %u are not all its own",
-		                sys->machine.kernel_major, sys->machine.kernel_minor, base,
-		                base + ISOL_N_CALLS - 1);
-	else if (sys->root.live)
-		why = probe_calls(isol);
+	if (sys->root.live)
+		why = probe_calls(isol, &sys->machine);
 	else
 		isol->quiesce = QUIESCE_VMSTAT_SYNC;
 	if (why)

@@ -5,9 +5,10 @@
  * one set of calls. Everything acts on the calling thread; there is no way to reach another one.
  *
  * Its numbers, 63 to 67 as posted, belong to other calls on mainline: ACTIVATE_SET (67) turns on
- * KSM merging for good since Linux 6.4, and returns 0. So nothing is called before
- * /proc/self/task_isolation, which no other kernel has, is there, and no number is called that
- * mainline had given away by the version of the running kernel.
+ * KSM merging for good since Linux 6.4, and returns 0. So no number is called before
+ * /proc/self/task_isolation, which no other kernel has, is there; and then FEAT_GET first, which
+ * does nothing to whoever owns its number on mainline, and of which a written answer is the proof.
+ * The version of the kernel proves nothing: a patched one gives the numbers to the interface.
  */
 #ifndef ISOLCORE_ISOL_PRCTL_H
 #define ISOLCORE_ISOL_PRCTL_H

@@ -152,12 +152,21 @@ activates_in_posted_order() {
 	[ "$(setting .reason)" = by-kernel ]
 }
 
-@test "the posted numbers are not called on a kernel that gave them to others" {
-	run -0 isolkernel --file /proc/sys/kernel/osrelease=6.18.0 --log calls.log \
-		"$CHISOL" -q vmstat_sync -I conf -r json:report.json true
-	[ ! -s calls.log ]
+@test "the posted numbers are used on a kernel of any version that answers them" {
+	run -0 isolkernel --file /proc/sys/kernel/osrelease=6.18.0 \
+		"$CHISOL" -q vmstat_sync -I conf -r json:report.json isolstate
+	[ "${lines[1]}" = "thread: configured=1 quiesce=1 active=0 inherit=1" ]
+	[ "$(setting .reason)" = by-kernel ]
+}
+
+@test "numbers that do not answer are not used, and the reason names the owner and prctl_base" {
+	run -0 isolkernel --base 200 --file /proc/sys/kernel/osrelease=6.18.0 \
+		"$CHISOL" -q vmstat_sync -a -I active -r json:report.json prctlcheck
+	[[ $output == *"MEMORY_MERGE=0 MDWE=0"* ]] || [[ $output == *"MEMORY_MERGE=-1 MDWE=-1"* ]]
 	[ "$(setting .reason)" = by-stand-in ]
-	[[ $(setting .detail) == *"63 to 67"*prctl_base* ]]
+	[[ $(setting .detail) == *"prctl 63 (PR_SME_SET_VL since Linux 5.19)"*prctl_base* ]]
+	run -0 isolkernel --base 200 "$CHISOL" -q vmstat_sync -r json:report.json true
+	[[ $(setting .detail) == *"prctl 63 does not answer"*prctl_base* ]]
 }
 
 @test "numbers that answer as somebody else's are called once, and a stand-in takes over" {
