@@ -139,6 +139,10 @@ static bool can_exec_in_place(const struct run *run)
 	if (plan_changes_system(&run->plan) || run->options->n_sinks ||
 	    run->options->fail_on_drift || run->plan.n_notes)
 		return false;
+	/* Known since the plan was made: cannot be had, which is told or ends the launch. */
+	plan_for_each (knob, &run->plan)
+		if (knob->state != KNOB_PLANNED)
+			return false;
 	for (size_t i = 0; i < run->plan.n_tasks; i++)
 		if (run->plan.tasks[i]->policy != POLICY_REQUIRE)
 			return false;
@@ -151,6 +155,9 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 
 	if (rc)
 		return rc;
+	/* What is required and cannot be had ends the run here, though nothing is to be written. */
+	if (!plan_changes_system(&run->plan))
+		return plan_apply(&run->plan, run->sys, NULL, err);
 	if (run->lock_fd < 0)
 		return error_move(err, &run->lock_err);
 	rc = journal_create(journal, run->sys, &run->options->req, &run->plan, run->id,
@@ -170,7 +177,6 @@ int run_command(struct run *run, struct error *err)
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
 	struct launch_signals inherited;
-	bool changes = plan_changes_system(&run->plan);
 	struct run_report report = { .sys = run->sys,
 		                     .req = &options->req,
 		                     .plan = &run->plan,
@@ -191,12 +197,12 @@ int run_command(struct run *run, struct error *err)
 			return EXIT_CHISOL;
 
 	launch_hold_signals(&inherited);
-	if (changes)
-		rc = apply(run, &journal, err);
+	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
-		rc = launch_and_wait(run->sys, &options->req, &run->plan, changes ? &journal : NULL,
-		                     &inherited, watch_run, &watch, &result, err);
+		rc = launch_and_wait(run->sys, &options->req, &run->plan,
+		                     journal.path ? &journal : NULL, &inherited, watch_run, &watch,
+		                     &result, err);
 	if (journal.path)
 		restore(run, &journal, &watch.warnings);
 	unlock(run);
