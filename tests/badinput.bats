@@ -26,7 +26,7 @@ setup() {
 }
 
 teardown() {
-	rm -rf /run/chisol/9-9.journal
+	rm -rf /run/chisol/9-9.journal /run/chisol/4194304-1.journal
 	diff before <(quick_look)
 }
 
@@ -329,15 +329,19 @@ left_alone() {
 	left_alone
 }
 
-@test "a journal cannot make chisol write to a file of somebody's choice" {
-	local journal=/run/chisol/9-9.journal
+@test "a journal cannot make chisol write to a file that is none of the kernel's" {
+	local journal=/run/chisol/4194304-1.journal
 	echo precious >precious
-	# A journal as chisol writes it, of a process that is gone, with another path in it.
-	"$CHISOL" -c 1 -s vmstat.stat_interval=77 sh -c 'cp /run/chisol/*.journal journal' 2>/dev/null
-	[ -s journal ]
-	sed -E 's/"pid": ?[0-9]+/"pid": 4194304/; s|/proc/sys/vm/stat_interval|'"$PWD"'/precious|' journal >$journal
-	run --separate-stderr timeout 20 "$CHISOL" --restore
+	# As chisol writes it, of a process that is gone, with another path and value in it.
+	"$CHISOL" -c 1 -s vmstat.stat_interval=77 sh -c 'cp /run/chisol/*.journal journal' 2>report
+	sed -E 's/"run_id":"[0-9]+-[0-9]+"/"run_id":"4194304-1"/; s/"pid":[0-9]+/"pid":4194304/
+		s/"start_time":[0-9]+/"start_time":1/; s/"wanted":"77"/"wanted":"precious"/
+		s|/proc/sys/vm/stat_interval|'"$PWD"'/precious|; s/"number-file"/"text-file"/' journal >$journal
 	echo x >>"$CASES"
+	run timeout 20 "$CHISOL" --restore
+	rm -f $journal
+	[ "$status" = 1 ]
+	[[ $output == *"$PWD/precious: it is no file of the kernel's"* ]]
 	[ "$(cat precious)" = precious ]
 }
 
