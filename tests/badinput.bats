@@ -273,10 +273,10 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 }
 
 @test "read-only files are told by path" {
-	in_namespace '/proc/sys/vm/stat_interval: Read-only file system' '
+	in_namespace '/proc/sys/vm/stat_interval for vmstat.stat_interval: Read-only file system' '
 		mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys &&
 		exec "$1" -c 1 -s vmstat.policy=require -s vmstat.stat_interval=77 touch ran'
-	in_namespace 'cannot write "' '
+	in_namespace '/proc/irq/default_smp_affinity for irq.default_affinity: Read-only file system' '
 		mount --bind /proc/irq /proc/irq && mount -o remount,ro,bind /proc/irq &&
 		exec "$1" -c 1 -s irq.policy=require touch ran'
 	in_namespace '/run/chisol/lock: Read-only file system' '
@@ -286,7 +286,8 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 @test "without root, what only root may do is told" {
 	"${nobody[@]}" test -x "$CHISOL" || skip "the program cannot be reached by other users"
-	says "settings of the machine are root's to change" 125 "${nobody[@]}" "$CHISOL" -c 1 -s irq.policy=require touch ran
+	says '/proc/irq/default_smp_affinity for irq.default_affinity: Permission denied' 125 "${nobody[@]}" "$CHISOL" \
+		-c 1 -s irq.policy=require touch ran
 	says "settings of the machine are root's to change" 125 "${nobody[@]}" "$CHISOL" -c 1 -s vmstat.stat_interval=77 touch ran
 	says "root's to change" 125 "${nobody[@]}" "$CHISOL" -q vmstat_sync touch ran
 	says "root's to change" 125 "${nobody[@]}" "$CHISOL" --restore
