@@ -47,7 +47,7 @@ CHISOL_SRC := $(wildcard chisol/*.c)
 LIB_SRC    := $(CORE_SRC) $(filter-out chisol/main.c,$(CHISOL_SRC))
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
-TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c tests/fixture/*.c) # one program each
+TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
 ALL_SRC    := $(CORE_SRC) $(CHISOL_SRC) $(wildcard tests/*/*.c)
 ALL_HDR    := $(wildcard isolcore/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
@@ -81,11 +81,6 @@ $(BUILD)/tests/%: tests/%.c $(BUILD)/flags
 $(SWEEP_LIB): tests/sweep/sweep.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
-
-# A fixture is a program around chisol's own code.
-$(BUILD)/tests/fixture/%: tests/fixture/%.c $(filter-out %/main.o,$(CHISOL_OBJ)) $(BUILD)/libisolcore.a
-	@mkdir -p $(@D)
-	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c %.o %.a,$^) $(PKG_LIBS)
 
 # The unit tests and fuzz targets, and the code under them, run under ASan and UBSan.
 $(BUILD)/san/%.o: %.c $(BUILD)/flags

@@ -156,7 +156,8 @@ enum handover_end handover_merge(const struct handover *h, struct plan *plan, in
 		struct word word;
 		bool whole = next_word(h, &at, &word, texts);
 
-		if (whole && word.kind == WORD_SETTING && word.subject < plan->n_tasks) {
+		if (whole && word.kind == WORD_SETTING && word.subject < plan->n_tasks &&
+		    word.outcome <= KNOB_UNAVAILABLE) {
 			struct task_setting *t = plan->tasks[word.subject];
 
 			t->state = (enum knob_state)word.outcome;
