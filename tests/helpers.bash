@@ -19,8 +19,12 @@ machine_snapshot() {
 	find /proc/sys -type f -readable ! -path '*/random/*' ! -name stat_refresh ! -name 'pid_max' \
 		! -path '*/fs/*-nr' ! -path '*/fs/*-state' ! -path '*/fs/quota/*' ! -name ns_last_pid ! -name compact_memory \
 		! -name drop_caches ! -name pty ! -path '*/kernel/pty/*' ! -name 'flush' ! -name loadavg -exec grep -H '' {} + 2>/dev/null || true
-	find /sys/fs/cgroup -type d || true
-	find /sys/fs/cgroup \( -name 'cpuset.*' -o -name cgroup.subtree_control \) -type f ! -name '*memory_pressure' -exec grep -H '' {} + || true
+	local c
+	for c in /sys/fs/cgroup/cpuset /sys/fs/cgroup/unified /sys/fs/cgroup; do
+		[ -e "$c/cgroup.procs" ] || continue # a directory of mounts
+		find "$c" -type d || true
+		find "$c" \( -name 'cpuset.*' -o -name cgroup.subtree_control \) -type f ! -name '*memory_pressure' -exec grep -H '' {} + || true
+	done
 	find /run/chisol -mindepth 1 ! -name lock ! -name irqbalance 2>/dev/null || true
 }
 

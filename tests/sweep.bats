@@ -112,10 +112,10 @@ number_of() {
 	esac
 }
 
-# Of a group with many members the first, the second and the last.
+# some LOG: of a group with many members the first, the second and the last.
 some() {
 	awk '{ split($1, n, "."); if (n[1] != group) { if (last) print last; print; last = ""; group = n[1] }
-		else if (n[2] == 2) print; else last = $0 } END { if (last) print last }' log
+		else if (n[2] == 2) print; else last = $0 } END { if (last) print last }' "$1"
 }
 
 @test "killed after any call, the machine is put back by --restore or by the next run" {
@@ -151,7 +151,7 @@ some() {
 	[ "$status" = 137 ]
 	LD_PRELOAD=$SWEEP SWEEP_LOG=$PWD/log.restore "$CHISOL" --restore
 	is_as_before
-	for place in $(cut -d' ' -f1 log.restore); do
+	for place in $(some log.restore | cut -d' ' -f1); do
 		swept SWEEP_KILL="$last"
 		[ "$status" = 137 ]
 		{ LD_PRELOAD=$SWEEP SWEEP_KILL=$place "$CHISOL" --restore >out 2>err || status=$?; } 2>/dev/null
@@ -182,7 +182,7 @@ fail_each() {
 			fi
 			n=$((n + 1))
 		done
-	done < <(some)
+	done < <(some log)
 	echo "# $(basename "$profile"), $1: $n of $n restored" >&3
 }
 
