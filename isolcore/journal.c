@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -235,7 +236,9 @@ static int put_file(struct journal *j, int dir, const char *name, const char *te
 	_cleanup_close_
 	int fd = openat(dir, temporary,
 	                O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int rc = fd < 0 ? -errno : write_all(fd, text, size);
+	/* The lock goes with the process, however it ends: it tells everybody that the run is live,
+	 * also those who see no /proc, or another PID namespace's. */
+	int rc = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(fd, text, size);
 
 	if (!rc && (fsync(fd) || renameat(dir, temporary, dir, name) || fsync(dir)))
 		rc = -errno;
@@ -265,6 +268,10 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
 
 	if (dir < 0)
 		return dir;
+	if (!*sys->machine.boot_id)
+		return error_set(err, ENOENT,
+		                 "cannot write the journal: /proc/sys/kernel/random/boot_id, which "
+		                 "says until when it holds, cannot be read; nothing was changed");
 	rc = process_self(&self, err);
 	if (rc)
 		return rc;

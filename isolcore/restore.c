@@ -5,6 +5,9 @@
 #include "state.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 
 /*
  * Every run above that found what this one made gets what this one found. Those are the next one
@@ -42,6 +45,46 @@ static enum knob_restored hand_over(const struct journal_record *record, const s
 	return RESTORE_HANDED_OVER;
 }
 
+/*
+ * Something of /proc or /sys is gone if what is left of its path is still a file system of the
+ * kernel. Under a tmpfs, as containers have them over /proc/irq or /sys/fs/cgroup, it is only out
+ * of sight, and its value is what the run made it.
+ */
+static bool is_out_of_sight(const struct system *sys, const char *path)
+{
+	_cleanup_free_
+	char *part = xstrdup(path);
+	struct statfs fs;
+
+	if (!sys->root.live || (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0))
+		return false;
+	for (char *slash; (slash = strrchr(part, '/')) && slash > part;) {
+		_cleanup_close_
+		int fd = -1;
+
+		*slash = '\0';
+		fd = sysroot_openat(&sys->root, part, O_PATH, NULL);
+		if (fd >= 0)
+			return fstatfs(fd, &fs) ||
+			       (fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC &&
+			        fs.f_type != CGROUP_SUPER_MAGIC &&
+			        fs.f_type != CGROUP2_SUPER_MAGIC);
+	}
+	return true;
+}
+
+static enum knob_restored judge_absent(const struct journal_record *record,
+                                       const struct system *sys, enum knob_restored if_nothing,
+                                       char **detail)
+{
+	if (is_out_of_sight(sys, record->path)) {
+		*detail = xasprintf("%s cannot be seen from here, as from within a container",
+		                    record->path);
+		return RESTORE_FAILED;
+	}
+	return record->found ? RESTORE_GONE : if_nothing;
+}
+
 static enum knob_restored write_back(const struct journal_record *record, const struct system *sys,
                                      char **detail)
 {
@@ -54,7 +97,7 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 	type->write(sys, record->path, record->found, &write_error);
 	rc = type->read(sys, record->path, &now, &read_error);
 	if (errno_is_absent(-rc))
-		return record->found ? RESTORE_GONE : RESTORE_DONE;
+		return judge_absent(record, sys, RESTORE_DONE, detail);
 	if (!rc && knob_same(type, now, record->found))
 		return RESTORE_DONE;
 	if (write_error.err)
@@ -77,7 +120,7 @@ static enum knob_restored compare_and_swap(const struct journal_record *record,
 	int rc = type->read(sys, record->path, &now, &error);
 
 	if (errno_is_absent(-rc))
-		return record->found ? RESTORE_GONE : RESTORE_NONE;
+		return judge_absent(record, sys, RESTORE_NONE, detail);
 	if (rc) {
 		*detail = xstrdup(error.text);
 		return RESTORE_FAILED;

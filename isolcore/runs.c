@@ -5,6 +5,8 @@
 #include "state.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
 void run_list_free(struct run_list *list)
 {
@@ -70,17 +72,30 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 	for (size_t i = 0; i < names.n; i++)
 		if (is_journal(names.names[i]))
 			load_one(list, sys, names.names[i]);
+	if (list->n && !*sys->machine.boot_id)
+		return error_set(err, ENOENT,
+		                 "cannot tell which journals in %s are of this boot: "
+		                 "/proc/sys/kernel/random/boot_id cannot be read",
+		                 STATE_DIR);
 	if (list->n)
 		qsort(list->runs, list->n, sizeof(*list->runs), by_order);
 	return 0;
 }
 
+static bool is_locked(const struct journal *j, const struct system *sys)
+{
+	_cleanup_close_
+	int fd = sysroot_openat(&sys->root, j->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 enum run_state run_state(const struct journal *j, const struct system *sys)
 {
-	if (strcmp(j->boot_id, sys->machine.boot_id))
+	if (is_locked(j, sys))
+		return RUN_LIVE;
+	if (strcmp(j->boot_id, sys->machine.boot_id) != 0)
 		return RUN_OTHER_BOOT;
-	if (j->pid == getpid())
-		return RUN_DEAD;
 	return process_alive(&sys->root, j->pid, j->start_time) ? RUN_LIVE : RUN_DEAD;
 }
 

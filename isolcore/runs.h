@@ -3,7 +3,8 @@
  * The runs of this machine: one journal each in STATE_DIR.
  *
  * Every change of the machine, and every change of the set of journals, happens under the lock of
- * state.h. A run is live as long as its chisol process (pid + start time) is.
+ * state.h. A run is live as long as its journal is locked, or its chisol process (pid + start time)
+ * is there: the lock tells in a container, too, where the process may be out of sight.
  */
 #ifndef ISOLCORE_RUNS_H
 #define ISOLCORE_RUNS_H
@@ -11,13 +12,14 @@
 #include "journal.h"
 
 enum run_state {
-	RUN_LIVE,       /* its chisol process is there */
+	RUN_LIVE,       /* its chisol process is there, or holds the journal's lock */
 	RUN_DEAD,       /* it is gone: to be restored */
 	RUN_OTHER_BOOT, /* nothing of it is left but the file */
 };
 
 /* All journals in the state directory, oldest first. Files that cannot be read as journals are
- * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. */
+ * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. -ENOENT if
+ * there are journals, and no boot id to tell which of them still mean anything. */
 struct run_list {
 	struct journal *runs;
 	size_t n, room;
@@ -31,8 +33,6 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 void run_list_free(struct run_list *list);
 #define _cleanup_run_list_ _cleanup_(run_list_free)
 
-/* A journal of the calling process itself is dead: whoever asks is not the run that wrote it (its
- * process image was replaced, see mem_exhausted). */
 enum run_state run_state(const struct journal *j, const struct system *sys);
 
 /* The order for the next run's journal: above all that are there. */

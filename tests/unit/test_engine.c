@@ -76,6 +76,7 @@ static void make_journal(struct journal *j, const struct tree *tree, const struc
 	static char *argv[] = { "app", "with\nnewline", "\xff", NULL };
 	struct request req = { .argv = argv };
 
+	req.cpus.claimed = true;
 	cpumask_set(&req.cpus.workload, 2 + (unsigned int)order);
 	if (journal_create(j, &tree->sys, &req, plan, run_id, order, &err))
 		fail_msg("%s", err.text);
@@ -542,6 +543,52 @@ static void cpus_of_a_live_run_are_refused_with_its_name(void **state)
 	end_three(&t);
 }
 
+static void a_locked_journal_is_of_a_live_run_whatever_proc_shows(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j = JOURNAL_INIT;
+	_cleanup_close_
+	int fd = lock(tree);
+
+	(void)state;
+	put_settings(tree);
+	plan_settings(&plan, tree, POLICY_TRY);
+	make_journal(&j, tree, &plan, "7-7", 1);
+	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
+	tree_expect(tree, settings[0].path, "120\n");
+	journal_free(&j);
+	assert_int_equal(run_list_load(&list, &tree->sys, &err), 0);
+	assert_int_equal(run_state(&list.runs[0], &tree->sys), RUN_DEAD);
+}
+
+/* As in a container over whose /proc something else is mounted. */
+static void without_a_boot_id_no_journal_is_written_or_cleared(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j = JOURNAL_INIT;
+	struct request req = { 0 };
+	_cleanup_close_
+	int fd = lock(tree);
+
+	(void)state;
+	put_settings(tree);
+	plan_settings(&plan, tree, POLICY_TRY);
+	make_journal(&j, tree, &plan, "7-7", 1);
+	journal_free(&j);
+	xreplace(&tree->sys.machine.boot_id, "");
+	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "boot_id"));
+	assert_int_equal(journal_create(&j, &tree->sys, &req, &plan, "8-8", 2, &err), -ENOENT);
+	assert_true(sysroot_exists(&tree->sys.root, "/run/chisol/7-7.journal"));
+	assert_false(sysroot_exists(&tree->sys.root, "/run/chisol/8-8.journal"));
+}
+
 static void a_journal_of_another_boot_is_cleared_and_not_replayed(void **state)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
@@ -720,6 +767,8 @@ int main(void)
 		cmocka_unit_test(three_runs_end_in_any_order),
 		cmocka_unit_test(dead_runs_are_restored_youngest_first_and_live_ones_inherit),
 		cmocka_unit_test(cpus_of_a_live_run_are_refused_with_its_name),
+		cmocka_unit_test(a_locked_journal_is_of_a_live_run_whatever_proc_shows),
+		cmocka_unit_test(without_a_boot_id_no_journal_is_written_or_cleared),
 		cmocka_unit_test(a_journal_of_another_boot_is_cleared_and_not_replayed),
 		cmocka_unit_test(a_run_is_put_back_though_somebody_removed_its_journal),
 		cmocka_unit_test(what_cannot_be_put_back_stays_in_the_journal),
