@@ -178,7 +178,7 @@ static void print_run(FILE *out, const struct told *told)
 	escape_print(out, "process %d", run->pid);
 	if (run->command_pid)
 		escape_print(out, ", command's process %d", run->command_pid);
-	escape_print(out, ", CPUs %s, profiles %s, %zu settings", cpus,
+	escape_print(out, ", CPUs %s, profiles %s, %zu settings", *cpus ? cpus : "none of its own",
 	             run->profiles ? run->profiles : "none", told->n_settings);
 	putc('\n', out);
 }

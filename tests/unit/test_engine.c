@@ -554,6 +554,7 @@ static void a_locked_journal_is_of_a_live_run_whatever_proc_shows(void **state)
 	int fd = lock(tree);
 
 	(void)state;
+	assert_true(fd >= 0);
 	put_settings(tree);
 	plan_settings(&plan, tree, POLICY_TRY);
 	make_journal(&j, tree, &plan, "7-7", 1);
@@ -577,6 +578,7 @@ static void without_a_boot_id_no_journal_is_written_or_cleared(void **state)
 	int fd = lock(tree);
 
 	(void)state;
+	assert_true(fd >= 0);
 	put_settings(tree);
 	plan_settings(&plan, tree, POLICY_TRY);
 	make_journal(&j, tree, &plan, "7-7", 1);

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What becomes of a run's changes when it is killed, when others run, and in a container.
+
+load helpers
+
+FILE=/proc/sys/vm/stat_interval
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	lock_machine
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	before=$(<$FILE)
+	pids=()
+}
+
+teardown() {
+	kill -9 "${pids[@]}" 2>/dev/null || true
+	"$CHISOL" --restore >/dev/null
+	[ "$(<$FILE)" = "$before" ]
+}
+
+# start SECONDS [COMMAND...]: a run that sets vm.stat_interval; waits until its command runs.
+start() {
+	local seconds=$1
+	shift
+	"$CHISOL" --set vmstat.stat_interval="$seconds" --set vmstat.policy=require "$@" \
+		sh -c 'echo $PPID >"$0"; exec sleep 60' "started.$seconds" 2>/dev/null &
+	for ((i = 0; i < 100; i++)); do
+		[ ! -s "started.$seconds" ] || break
+		sleep 0.05
+	done
+	pids+=("$(<"started.$seconds")")
+}
+
+# end PID SIGNAL: ends a run and waits for it.
+end() {
+	kill -"$2" "$1"
+	wait "$1" 2>/dev/null || true
+}
+
+@test "a killed run is shown as dead, and --restore puts back what it left" {
+	start 77
+	[ "$(<$FILE)" = 77 ]
+	run "$CHISOL" --status
+	[ "$status" = 0 ]
+	[[ $output == *"run ${pids[0]}-"*", live, since "* ]]
+	end "${pids[0]}" KILL
+	[ "$(<$FILE)" = 77 ]
+	run "$CHISOL" --status
+	[ "$status" = 1 ]
+	[[ $output == *", dead, since "*"chisol --restore"* ]]
+	run "$CHISOL" --restore
+	[ "$status" = 0 ]
+	[[ $output == *"1 put back"* ]]
+	[ "$(<$FILE)" = "$before" ]
+	[ -z "$(find /run/chisol -name '*.journal')" ]
+}
+
+@test "--status names a setting that somebody changed, and --restore leaves it alone" {
+	start 77
+	echo 33 >$FILE
+	run "$CHISOL" --status
+	[ "$status" = 1 ]
+	[[ $output == *"drifted: vmstat.stat_interval ($FILE): wanted \"77\", now \"33\""* ]]
+	end "${pids[0]}" KILL
+	run "$CHISOL" --restore
+	[ "$status" = 1 ]
+	[[ $output == *"left alone: vmstat.stat_interval: $FILE reads \"33\""* ]]
+	[ "$(<$FILE)" = 33 ]
+	echo "$before" >$FILE
+}
+
+@test "of two runs that share a setting the last one to end puts it back, whichever that is" {
+	local first second
+	for first in 0 1; do
+		second=$((1 - first))
+		pids=()
+		rm -f started.*
+		start 77
+		start 88
+		[ "$(<$FILE)" = 88 ]
+		end "${pids[first]}" TERM
+		[ "$(<$FILE)" = $((first ? 77 : 88)) ]
+		end "${pids[second]}" TERM
+		[ "$(<$FILE)" = "$before" ]
+	done
+}
+
+@test "a run that was killed below or above a live one is put back when the live one ends" {
+	local dead live
+	for dead in 0 1; do
+		live=$((1 - dead))
+		pids=()
+		rm -f started.*
+		start 77
+		start 88
+		end "${pids[dead]}" KILL
+		[ "$(<$FILE)" = 88 ]
+		end "${pids[live]}" TERM
+		"$CHISOL" --restore
+		[ "$(<$FILE)" = "$before" ]
+	done
+}
+
+@test "CPUs of a live run are refused with that run's name" {
+	local cpu
+	cpu=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
+	[ "$cpu" != 0 ] || skip "needs two CPUs"
+	start 77 -c "$cpu" --set irq.policy=try
+	run "$CHISOL" -c "$cpu" --set irq.policy=try true
+	[ "$status" = 125 ]
+	[[ $output == *"CPU $cpu: run ${pids[0]}-"*"(process ${pids[0]}: sh -c "* ]]
+	end "${pids[0]}" TERM
+}
+
+@test "a --restore that does not see the files of a dead run, as in a container, keeps its journal" {
+	local hidden
+	for hidden in /proc/sys/vm /proc /sys; do
+		pids=()
+		rm -f started.*
+		start 77
+		end "${pids[0]}" KILL
+		run unshare --mount --propagation private sh -c 'mount -t tmpfs none "$2" && exec "$1" --restore' \
+			sh "$CHISOL" "$hidden"
+		if [ "$hidden" != /sys ]; then # /sys has nothing of this run, but chisol needs it to run
+			[ "$status" != 0 ]
+		fi
+		[ "$(<$FILE)" = 77 ]
+		run "$CHISOL" --restore
+		[ "$status" = 0 ]
+		[ "$(<$FILE)" = "$before" ]
+	done
+}
+
+@test "a journal of another boot is cleared, and nothing of it is replayed" {
+	start 77
+	end "${pids[0]}" KILL
+	sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/' /run/chisol/"${pids[0]}"-*.journal
+	run "$CHISOL" --restore
+	[ "$status" = 0 ]
+	[[ $output == *"was before this boot"* ]]
+	[ "$(<$FILE)" = 77 ]
+	[ -z "$(find /run/chisol -name '*.journal')" ]
+	echo "$before" >$FILE
+}
