@@ -32,3 +32,14 @@ machine_snapshot() {
 refute() {
 	! "$@"
 }
+
+# Says which runs, live or dead, are on this machine, and fails if there are any.
+clean_machine() {
+	local left
+	left=$(find /run/chisol -name '*.journal' 2>/dev/null)
+	[ -z "$left" ] && return
+	echo "There are chisol runs, live or dead, on this machine:"
+	echo "$left"
+	echo "Wait for the live ones (chisol --status), undo the dead ones (chisol --restore), and try again."
+	return 1
+} >&2
