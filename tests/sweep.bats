@@ -56,12 +56,13 @@ differences() {
 	return "$bad"
 }
 
-# is_as_before: compares with the first look; prints what differs. Waits for a moment for others who
-# change something just now.
+# is_as_before: compares with the first look; prints what differs. A run that is live is somebody
+# else's, and is waited for.
 is_as_before() {
 	local tries
-	for tries in 1 2 3 4; do
+	for ((tries = 0; tries < 240; tries++)); do
 		! differences >/dev/null || return 0
+		((tries < 4)) || grep -q ', live, ' <("$CHISOL" --status) || break
 		sleep 0.5
 	done
 	differences
