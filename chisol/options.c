@@ -138,11 +138,11 @@ static const struct option_row rows[] = {
 	          "conf (its configuration) or active (activated, too)" },
 	{ 'a', "activate", NULL, .with = ON_PLAN, .key = "task_isolation.activate", .no_arg = "yes",
 	  .help = "activate task isolation before the command starts (with -q)" },
-	{ 'p', "profile", "NAME|FILE", .with = ON_PLAN | ON(ACTION_INFO) | ON(ACTION_INFO),
+	{ 'p', "profile", "NAME|FILE", .with = ON_PLAN | ON(ACTION_INFO),
 	  .act = act_profile,
 	  .help = "settings from an INI profile, see chisol.conf(5);\n"
 	          "may be repeated, later ones override" },
-	{ 's', "set", "SECTION.KEY=VALUE", .with = ON_PLAN | ON(ACTION_INFO) | ON(ACTION_INFO),
+	{ 's', "set", "SECTION.KEY=VALUE", .with = ON_PLAN | ON(ACTION_INFO),
 	  .act = act_set, .late = true, .help = "override one key of the profiles" },
 	{ 'u', "user", "USER[:GROUP]", .with = ON_PLAN, .key = "user.user",
 	  .help = "run the command as that user; @caller: who called sudo" },

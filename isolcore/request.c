@@ -214,12 +214,13 @@ static const char *needs_housekeeping(const struct request *req)
 	return NULL;
 }
 
-static int no_housekeeping(const struct request *req, const char *section, struct error *err)
+static int no_housekeeping(const struct request *req, const struct system *sys, const char *section,
+                           struct error *err)
 {
 	_cleanup_free_
 	char *workload = cpumask_list(&req->cpus.workload);
 
-	if (!req->cpus.asked)
+	if (!req->cpus.asked && cpumask_equal(&req->cpus.workload, &sys->machine.online))
 		return error_set(err, EINVAL,
 		                 "[%s] needs CPUs to move other work to, but the command may use "
 		                 "all of CPUs %.200s: name its CPUs with -c",
@@ -228,7 +229,9 @@ static int no_housekeeping(const struct request *req, const char *section, struc
 	                 "[%s] needs CPUs to move other work to, but CPUs %.200s (%s)%s leave none "
 	                 "that is online, not isolated and not used by another run: leave at least "
 	                 "one",
-	                 section, workload, request_origin(req, "cpus.workload"),
+	                 section, workload,
+	                 req->cpus.asked ? request_origin(req, "cpus.workload")
+	                                 : "where chisol may run",
 	                 req->cpus.housekeeping_text ? " and cpus.housekeeping" : "");
 }
 
@@ -262,7 +265,7 @@ static int settle_cpus(struct request *req, const struct system *sys, const stru
 	}
 	req->cpus.claimed = section;
 	if (section && cpumask_empty(housekeeping))
-		return no_housekeeping(req, section, err);
+		return no_housekeeping(req, sys, section, err);
 	return 0;
 }
 

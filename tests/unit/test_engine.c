@@ -78,6 +78,7 @@ static void make_journal(struct journal *j, const struct tree *tree, const struc
 
 	req.cpus.claimed = true;
 	cpumask_set(&req.cpus.workload, 2 + (unsigned int)order);
+	req.cpus.claimed = true;
 	if (journal_create(j, &tree->sys, &req, plan, run_id, order, &err))
 		fail_msg("%s", err.text);
 	cpumask_free(&req.cpus.workload);
