@@ -2,9 +2,6 @@
 #include "knob.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 
 int knob_file_read(const struct system *sys, const char *path, char **value, struct error *err)
 {
@@ -24,23 +21,13 @@ int knob_file_read(const struct system *sys, const char *path, char **value, str
  */
 static int check_kernel_file(const struct sysroot *root, const char *path, struct error *err)
 {
-	static const unsigned long kernel[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
-		                                CGROUP2_SUPER_MAGIC };
-	_cleanup_close_
-	int fd = -1;
-	struct statfs fs;
+	int rc = root->live ? sysroot_is_kernels(root, path) : 1;
 
-	if (!root->live)
-		return 0;
-	fd = sysroot_openat(root, path, O_PATH, err);
-	if (fd < 0)
-		return fd;
-	if (fstatfs(fd, &fs))
-		return error_errno(err, errno, "cannot tell which file system %s is on", path);
-	for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
-		if ((unsigned long)fs.f_type == kernel[i])
-			return 0;
-	return error_set(err, EPERM, "cannot write to %s: it is no file of the kernel's", path);
+	if (rc < 0)
+		return error_errno(err, -rc, "cannot write to %s", path);
+	return rc ? 0
+	          : error_set(err, EPERM, "cannot write to %s: it is no file of the kernel's",
+	                      path);
 }
 
 int knob_file_write(const struct system *sys, const char *path, const char *value,

@@ -5,9 +5,6 @@
 #include "state.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
 
 /*
  * Every run above that found what this one made gets what this one found. Those are the next one
@@ -54,23 +51,15 @@ static bool is_out_of_sight(const struct system *sys, const char *path)
 {
 	_cleanup_free_
 	char *part = xstrdup(path);
-	struct statfs fs;
+	int rc = -ENOENT;
 
 	if (!sys->root.live || (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0))
 		return false;
-	for (char *slash; (slash = strrchr(part, '/')) && slash > part;) {
-		_cleanup_close_
-		int fd = -1;
-
+	for (char *slash; rc < 0 && (slash = strrchr(part, '/')) && slash > part;) {
 		*slash = '\0';
-		fd = sysroot_openat(&sys->root, part, O_PATH, NULL);
-		if (fd >= 0)
-			return fstatfs(fd, &fs) ||
-			       (fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC &&
-			        fs.f_type != CGROUP_SUPER_MAGIC &&
-			        fs.f_type != CGROUP2_SUPER_MAGIC);
+		rc = sysroot_is_kernels(&sys->root, part);
 	}
-	return true;
+	return rc != 1;
 }
 
 static enum knob_restored judge_absent(const struct journal_record *record,

@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 int sysroot_open(struct sysroot *root, const char *dir, struct error *err)
@@ -145,6 +147,24 @@ int sysroot_mode(const struct sysroot *root, const char *path)
 	if (fd < 0)
 		return fd;
 	return fstat(fd, &st) ? -errno : (int)(st.st_mode & 07777);
+}
+
+int sysroot_is_kernels(const struct sysroot *root, const char *path)
+{
+	static const unsigned long kernels[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
+		                                 CGROUP2_SUPER_MAGIC };
+	_cleanup_close_
+	int fd = open_under(root, path, O_PATH);
+	struct statfs fs;
+
+	if (fd < 0)
+		return fd;
+	if (fstatfs(fd, &fs))
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		if ((unsigned long)fs.f_type == kernels[i])
+			return 1;
+	return 0;
 }
 
 /* Opens the directory that holds path; *name is its last part. */
