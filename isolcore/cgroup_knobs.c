@@ -194,6 +194,53 @@ const struct knob_type knob_cpuset_cpus = {
 	.shell = knob_file_shell,
 };
 
+struct balance_search {
+	const struct system *sys;
+	const char *prefix; /* of the files */
+	bool found;
+};
+
+static bool look_for_balance(void *ctx, const char *group)
+{
+	struct balance_search *search = ctx;
+	_cleanup_free_
+	char *balance = xasprintf("%s/%ssched_load_balance", group, search->prefix),
+	     *cpus = xasprintf("%s/%scpus", group, search->prefix), *on = NULL, *list = NULL;
+
+	search->found =
+		search->found ||
+		(!sysroot_read(&search->sys->root, balance, &on, NULL) && !strcmp(on, "1") &&
+	         !sysroot_read(&search->sys->root, cpus, &list, NULL) && *list);
+	return !search->found;
+}
+
+static int write_balance(const struct system *sys, const char *path, const char *value,
+                         struct error *err)
+{
+	_cleanup_free_
+	char *group = cgroup_parent(path);
+	struct balance_search search = { sys, strstr(path, "/cpuset.sched") ? "cpuset." : "",
+		                         false };
+
+	if (value && !strcmp(value, "0")) {
+		cgroup_for_each(sys, group, look_for_balance, &search);
+		if (!search.found)
+			return error_set(err, EBUSY,
+			                 "%s stays on: no set below balances load over the other "
+			                 "CPUs",
+			                 path);
+	}
+	return knob_file_write(sys, path, value, err);
+}
+
+const struct knob_type knob_cpuset_balance = {
+	.name = "cpuset-balance",
+	.read = knob_file_read,
+	.write = write_balance,
+	.same = knob_same_number,
+	.shell = knob_file_shell,
+};
+
 /* perr_strings[] of kernel/cgroup/cpuset.c, from the most telling part of each. */
 static const struct {
 	const char *kernel;

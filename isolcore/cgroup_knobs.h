@@ -22,6 +22,12 @@ extern const struct knob_type knob_cgroup_dir;
 extern const struct knob_type knob_cpuset_cpus;
 
 /*
+ * "cpuset-balance": sched_load_balance of a group above the run's (v1). It is not turned off as
+ * long as no group below keeps it on for some CPUs, or nobody's tasks would be balanced any more.
+ */
+extern const struct knob_type knob_cpuset_balance;
+
+/*
  * "cpuset-partition": cpuset.cpus.partition of a group of the run. A write that succeeds says
  * nothing: the value read back may be "isolated invalid (reason)". Before it takes CPUs it looks
  * whether any are left: Linux 6.1 and 6.12 crash otherwise. Putting "member" back waits until the

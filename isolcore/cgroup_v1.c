@@ -60,7 +60,7 @@ static void add_balance_off_above(const struct cgroup_planner *p)
 		char *name = xasprintf("cgroup.%s.sched_load_balance", *below ? below + 1 : "root");
 		char *above;
 
-		plan_add_read(p->plan, p->sys, &facility_cgroup, &knob_number_file,
+		plan_add_read(p->plan, p->sys, &facility_cgroup, &knob_cpuset_balance,
 		              p->req->cgroup.policy, name, path, "0",
 		              "the scheduler leaves the workload's CPUs out of load balancing");
 		if (!*below)
@@ -153,9 +153,9 @@ static void plan_sets(const struct cgroup_planner *p, const struct v1_sets *sets
 	if (req->cgroup.helpers != ANSWER_NO)
 		help = add_set(p, sets, "help", &sets->housekeeping,
 		               "for the command's helper threads");
-	if (evict)
+	if (evict || apart)
 		rest = add_set(p, sets, "rest", &sets->housekeeping,
-		               "for the tasks of everybody else");
+		               "balances load for everybody else");
 	hot = add_set(p, sets, "hot", &req->cpus.workload, "for the command");
 	if (p->partition == PARTITION_ISOLATED)
 		add_balance_off(p, hot);
