@@ -7,6 +7,7 @@
 #include "cgroup_claims.h"
 
 #include <errno.h>
+#include <libcgroup.h>
 
 struct knob *cgroup_add(const struct cgroup_planner *p, const struct knob_type *type,
                         const char *group, const char *file, const char *found, const char *wanted,
@@ -58,21 +59,40 @@ struct join {
 	enum cgroup_kind kind;
 	char *run;    /* the threaded domain to go through; NULL: straight in */
 	char *target; /* path of the group */
+	char *name;   /* of the group that takes the process, as libcgroup has it; NULL: unknown */
 };
+
+static int enter_by_libcgroup(const char *name, struct error *err)
+{
+	struct cgroup *group = cgroup_new_cgroup(name);
+	int rc = group && cgroup_add_controller(group, "cpuset") ? cgroup_attach_task(group)
+	                                                         : ECGFAIL;
+	int last = rc == ECGOTHER ? cgroup_get_last_errno() : EIO;
+
+	if (group)
+		cgroup_free(&group);
+	return rc ? error_set(err, last ? last : EIO, "cannot join the group %s: %s", name,
+	                      cgroup_strerror(rc))
+	          : 0;
+}
+
+/* libcgroup cannot move threads; and a mount that it does not know has only its files. */
+static int enter(const struct system *sys, const struct join *join, struct error *err)
+{
+	_cleanup_free_
+	char *procs = xasprintf("%s/cgroup.procs", join->run ? join->run : join->target),
+	     *threads = xasprintf("%s/cgroup.threads", join->target);
+	int rc = join->name ? enter_by_libcgroup(join->name, err)
+	                    : sysroot_write(&sys->root, procs, "0", err);
+
+	return rc || !join->run ? rc : sysroot_write(&sys->root, threads, "0", err);
+}
 
 static int join_apply(const struct system *sys, struct task_setting *t, struct error *err)
 {
 	const struct join *join = t->data;
-	_cleanup_free_
-	char *procs = xasprintf("%s/cgroup.procs", join->run ? join->run : join->target);
-	int rc = sysroot_write(&sys->root, procs, "0", err);
+	int rc = enter(sys, join, err);
 
-	if (!rc && join->run) {
-		_cleanup_free_
-		char *threads = xasprintf("%s/cgroup.threads", join->target);
-
-		rc = sysroot_write(&sys->root, threads, "0", err);
-	}
 	if (rc) {
 		task_judge(t, KNOB_REFUSED, reason_of_errno(-rc), "%s", err ? err->text : "");
 		return rc;
@@ -122,6 +142,7 @@ static void join_free(void *data)
 
 	free(join->run);
 	free(join->target);
+	free(join->name);
 	free(join);
 }
 
@@ -144,6 +165,8 @@ void cgroup_set_groups(const struct cgroup_planner *p, const char *start, const 
 	join->kind = p->world->kind;
 	join->run = threaded ? xstrdup(p->run) : NULL;
 	join->target = xstrdup(start);
+	if (p->world->libcgroup)
+		join->name = xstrdup((threaded ? p->run : start) + strlen(p->world->mount) + 1);
 	task = plan_add_task(p->plan, &facility_cgroup, &join_op, p->req->cgroup.policy,
 	                     "cgroup.join", shown, "the command starts on the workload's CPUs");
 	task->data = join;

@@ -243,6 +243,8 @@ static void cross_check(struct cgroup_world *world)
 
 		free(world->sentence);
 		world->sentence = text;
+	} else {
+		world->libcgroup = true;
 	}
 }
 

@@ -28,6 +28,7 @@ struct cgroup_world {
 	                       as in a container */
 	bool systemd;       /* systemd runs this machine, and takes the v2 tree for its own */
 	bool exclusive;     /* v2: there is cpuset.cpus.exclusive (Linux 6.7) */
+	bool libcgroup;     /* libcgroup finds cpuset at the same mount (live only) */
 	char *sentence;     /* for people: what was found, and for CGROUP_NONE why */
 };
 
