@@ -5,7 +5,8 @@ REPO=$(cd "${BATS_TEST_DIRNAME:-$(dirname "${BASH_SOURCE[0]}")/..}" && while [ !
 CHISOL=${CHISOL:-$REPO/build/chisol}
 
 # Tests that change the machine run one at a time, whoever starts them.
-lock_machine() { # in setup_file
+lock_machine() { # in setup_file; without root nothing can be changed
+	[ "$(id -u)" -eq 0 ] || return 0
 	exec 9>/run/lock/chisol-tests.lock
 	flock 9
 }

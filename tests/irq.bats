@@ -3,19 +3,19 @@
 load helpers
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	[ "$(nproc --all)" -ge 2 ] || skip "needs two CPUs"
-	[ -w /proc/irq/default_smp_affinity ] || skip "/proc/irq is not writable here"
-	pgrep -x irqbalance >/dev/null && skip "irqbalance runs and would move interrupts meanwhile"
 	lock_machine
 	export CPU=$(($(nproc --all) - 1)) ALL=0-$(($(nproc --all) - 1))
-	movable | head -1 | grep -q . || skip "no interrupt of this machine may use all CPUs and be moved"
 	masks >"$BATS_FILE_TMPDIR/before"
 	threads >"$BATS_FILE_TMPDIR/threads"
 }
 
 setup() {
 	REPORT=$BATS_TEST_TMPDIR/report.json
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	[ "$CPU" -ge 1 ] || skip "needs two CPUs"
+	[ -w /proc/irq/default_smp_affinity ] || skip "/proc/irq is not writable here"
+	refute pgrep -x irqbalance || skip "irqbalance runs and would move interrupts meanwhile"
+	movable | grep -q . || skip "no interrupt of this machine may use all CPUs and be moved"
 }
 
 teardown() { # a failed test must not leave its masks to the next one
@@ -29,7 +29,7 @@ teardown() { # a failed test must not leave its masks to the next one
 }
 
 masks() { # every requested mask, as the files say it
-	grep -H '' /proc/irq/default_smp_affinity /proc/irq/[0-9]*/smp_affinity_list
+	grep -Hs '' /proc/irq/default_smp_affinity /proc/irq/[0-9]*/smp_affinity_list || true
 }
 
 movable() { # numbers of the interrupts that may use all CPUs; writing the mask back tells managed ones

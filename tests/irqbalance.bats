@@ -3,24 +3,18 @@
 load helpers
 
 setup_file() {
+	lock_machine
+	export CPU=$(($(nproc --all) - 1))
+	grep -Hs '' /proc/irq/[0-9]*/smp_affinity_list >"$BATS_FILE_TMPDIR/masks" || true
+}
+
+setup() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	command -v irqbalance >/dev/null || skip "irqbalance is not installed"
 	command -v perl >/dev/null || skip "perl, which talks to irqbalance's socket here, is not installed"
-	[ "$(nproc --all)" -ge 2 ] || skip "needs two CPUs"
-	pgrep -x irqbalance >/dev/null && skip "an irqbalance of this machine runs"
-	lock_machine
-	export CPU=$(($(nproc --all) - 1))
+	[ "$CPU" -ge 1 ] || skip "needs two CPUs"
+	refute pgrep -x irqbalance || skip "an irqbalance of this machine runs"
 	mkdir -p /run/irqbalance
-	grep -H '' /proc/irq/[0-9]*/smp_affinity_list >"$BATS_FILE_TMPDIR/masks"
-}
-
-teardown_file() {
-	local file value
-	[ -e "$BATS_FILE_TMPDIR/masks" ] || return 0
-	while IFS=: read -r file value; do
-		[ "$(cat "$file")" = "$value" ] || echo "$value" >"$file" || true
-	done <"$BATS_FILE_TMPDIR/masks" 2>/dev/null
-	rmdir --ignore-fail-on-non-empty /run/irqbalance
 }
 
 start_irqbalance() { # [VARIABLE=VALUE]: until its first scan is over
@@ -31,9 +25,14 @@ start_irqbalance() { # [VARIABLE=VALUE]: until its first scan is over
 	eventually bans_some
 }
 
-teardown() {
-	[ -z "$PID" ] || { kill "$PID" && wait "$PID" || true; }
+teardown() { # irqbalance has moved interrupts as it thought best
+	local file value
+	[ -n "$PID" ] || return 0
+	{ kill "$PID" && wait "$PID" || true; }
 	rm -f "$SOCKET" /run/chisol/irqbalance
+	while IFS=: read -r file value; do
+		[ "$(cat "$file")" = "$value" ] || echo "$value" >"$file" || true
+	done <"$BATS_FILE_TMPDIR/masks" 2>/dev/null
 }
 
 ask_setup() {
