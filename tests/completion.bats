@@ -37,6 +37,14 @@ setup() {
 	CHISOL_PROFILE_PATH=$BATS_TEST_TMPDIR/profiles complete_words chisol -p my | grep -qx my-radio
 }
 
+@test "every profile key is offered after --set, and no other" {
+	local keys
+	keys=$(grep -oE '(AT|POLICY)\([a-z_]+(, [a-z_]+)?' "$REPO/isolcore/profile_keys.c" | grep -v section_ |
+		sed -E 's/AT\(([a-z_]+), ([a-z_]+)/\1.\2=/; s/POLICY\(([a-z_]+)/\1.policy=/' | sort -u)
+	[ "$(wc -l <<<"$keys")" -gt 25 ]
+	diff <(complete_words chisol --set '' | sort) - <<<"$keys"
+}
+
 @test "every option of chisol --help is offered" {
 	local option options
 	options=$("$CHISOL" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
