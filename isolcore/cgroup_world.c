@@ -257,7 +257,12 @@ int cgroup_world_read(struct cgroup_world *world, const struct system *sys, stru
 	int rc;
 
 	*world = (struct cgroup_world){ .prefix = "cpuset." };
-	rc = sysroot_read_limit(&sys->root, "/proc/self/mountinfo", SYSROOT_BIG, &mounts, err);
+	/* A recorded tree without the file is one of a machine without cgroups. */
+	if (!sys->root.live && !sysroot_exists(&sys->root, "/proc/self/mountinfo"))
+		mounts = xstrdup("");
+	rc = mounts ? 0
+	            : sysroot_read_limit(&sys->root, "/proc/self/mountinfo", SYSROOT_BIG, &mounts,
+	                                 err);
 	if (rc)
 		return rc;
 	for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {

@@ -400,12 +400,12 @@ static void add_source_dir(struct namelist *dirs)
 
 static void search_path(struct namelist *dirs)
 {
-	bool lent = privileges_are_lent();
-
-	if (!lent)
+	if (!privileges_are_lent())
 		add_callers_dirs(dirs);
 	add(dirs, xstrdup(CHISOL_SYSCONF_DIR));
-	if (!lent)
+	/* Whoever may run this very file by sudo is not given more by what lies beside it; but
+	 * a hard link to a file with privileges of its own can lie anywhere. */
+	if (!getauxval(AT_SECURE))
 		add_source_dir(dirs);
 	add(dirs, xstrdup(CHISOL_CONF_DIR));
 }

@@ -28,10 +28,10 @@
  *   /etc/chisol (CHISOL_SYSCONF_DIR),
  *   conf/ beside the directory of the program (a source tree),
  *   the directory that chisol was installed with (CHISOL_CONF_DIR).
- * The first two belong to the caller, and so does the program's directory: they are left out when
- * chisol runs with privileges that its caller does not have in full, that is, with file
- * capabilities or the set-user-ID bit, or as root under sudo, doas or pkexec. Otherwise a rule that
- * lets somebody run "chisol -p NAME" as root would let him say what NAME means.
+ * The first two belong to the caller: they are left out when chisol runs with privileges that its
+ * caller does not have in full, that is, with file capabilities or the set-user-ID bit, or as root
+ * under sudo, doas or pkexec. Otherwise a rule that lets somebody run "chisol -p NAME" as root
+ * would let him say what NAME means. The one beside the program is left out in the first two cases.
  * -ENOENT: not found; the sentence lists where it was looked for and what there is.
  */
 int profile_load(struct request *req, const char *name, struct error *err);
