@@ -24,7 +24,7 @@ teardown() { # a failed test must not leave its masks to the next one
 		[ "$(cat "$file")" = "$value" ] || echo "$value" >"$file" || true
 	done <"$BATS_FILE_TMPDIR/before" 2>/dev/null
 	while read -r pid list; do
-		taskset -pc "$list" "$pid" >/dev/null
+		[ "$(cpus_of "$pid")" = "$list" ] || taskset -pc "$list" "$pid" >/dev/null
 	done <"$BATS_FILE_TMPDIR/threads"
 }
 
