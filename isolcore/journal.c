@@ -9,7 +9,6 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdint.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -236,9 +235,10 @@ static int put_file(struct journal *j, int dir, const char *name, const char *te
 	_cleanup_close_
 	int fd = openat(dir, temporary,
 	                O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* The lock goes with the process, however it ends: it tells everybody that the run is live,
-	 * also those who see no /proc, or another PID namespace's. */
-	int rc = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(fd, text, size);
+	/* The lock goes with the process, however it ends, and no child has it: it tells everybody
+	 * that the run is live, also those who see no /proc, or another PID namespace's. */
+	struct flock live = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int rc = fd < 0 || fcntl(fd, F_SETLK, &live) ? -errno : write_all(fd, text, size);
 
 	if (!rc && (fsync(fd) || renameat(dir, temporary, dir, name) || fsync(dir)))
 		rc = -errno;

@@ -8,7 +8,7 @@
  * that it is about. A last line without newline is an append that a crash cut short, and counts as
  * not written.
  *
- * As long as its run is live, the chisol process holds a lock (flock) on it.
+ * As long as its run is live, the chisol process holds a lock (fcntl(2)) on it.
  *
  * All paths are under the system root, so a test's journals live in its own tree. See runs.h for
  * the set of journals, restore.h for putting back.

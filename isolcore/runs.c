@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 
 void run_list_free(struct run_list *list)
 {
@@ -86,8 +85,9 @@ static bool is_locked(const struct journal *j, const struct system *sys)
 {
 	_cleanup_close_
 	int fd = sysroot_openat(&sys->root, j->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 enum run_state run_state(const struct journal *j, const struct system *sys)
