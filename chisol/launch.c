@@ -16,9 +16,8 @@ int launch_guard_stdio(struct error *err)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		/* The lowest free number is this one. A directory can be neither read nor written.
-		 */
-		if (open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0)
+		/* The lowest free number is this one. */
+		if (open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) != fd)
 			return error_errno(err, errno, "cannot open / in place of descriptor %d",
 			                   fd);
 	}
