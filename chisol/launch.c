@@ -249,6 +249,19 @@ static void keep_to_housekeeping(const struct request *req, struct plan *plan)
 		          list, strerror(-rc));
 }
 
+/* The command alone holds its input and output: when it closes them, the other end of the pipe must
+ * see that. Reports go to standard error or to files of their own. */
+static void let_go_of_stdio(void)
+{
+	_cleanup_close_
+	int nothing = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (nothing < 0)
+		return;
+	dup3(nothing, STDIN_FILENO, O_CLOEXEC);
+	dup3(nothing, STDOUT_FILENO, O_CLOEXEC);
+}
+
 static int open_channel(int *parent_end, int *child_end, struct error *err)
 {
 	int ends[2];
@@ -297,6 +310,7 @@ int launch_and_wait(const struct system *sys, const struct request *req, struct 
 		become_command(sys, req, plan, inherited, self, take_fd(&child_end));
 	}
 	close(take_fd(&child_end));
+	let_go_of_stdio();
 	keep_to_housekeeping(req, plan);
 	rc = journal ? journal_note_command(journal, s.pid, err) : 0;
 	s.channel = channel;

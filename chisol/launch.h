@@ -70,7 +70,8 @@ typedef void launch_watch_fn(void *ctx, enum launch_event event, pid_t pid);
 /*
  * Forks, configures, execs, forwards signals, follows job control, waits. Returns 0 when the
  * command ran (result says how it ended), -errno with a sentence when it was never started.
- * journal and watch may be NULL. Signals stay held.
+ * journal and watch may be NULL. Signals stay held, and standard input and output are the command's
+ * alone from then on.
  */
 int launch_and_wait(const struct system *sys, const struct request *req, struct plan *plan,
                     struct journal *journal, const struct launch_signals *inherited,

@@ -90,16 +90,24 @@ static bool sent_from_within(const struct supervision *s, const struct signalfd_
 }
 
 /*
- * Was it sent to the command as well? SI_KERNEL is the terminal (or the kernel about chisol's own
- * limits and files). Only the end of a session's terminal is told to its leader alone
- * (disassociate_ctty(), Linux).
+ * Was it sent to the command as well, or is it none of its business? SI_KERNEL is the terminal, or
+ * the kernel about chisol's own limits. But the end of a session's terminal is told to its leader
+ * alone (disassociate_ctty(), Linux), and a timer that was set before chisol was started ("alarm
+ * 10; exec") is chisol's alone, as fork does not inherit it.
  */
 static bool command_has_it(const struct supervision *s, const struct signalfd_siginfo *info)
 {
-	if (info->ssi_code == SI_KERNEL)
-		return getsid(0) != getpid() ||
-		       (info->ssi_signo != SIGHUP && info->ssi_signo != SIGCONT);
-	return sent_from_within(s, info);
+	if (info->ssi_code != SI_KERNEL)
+		return sent_from_within(s, info);
+	switch (info->ssi_signo) {
+	case SIGALRM:
+		return false;
+	case SIGHUP:
+	case SIGCONT:
+		return getsid(0) != getpid();
+	default:
+		return true;
+	}
 }
 
 static void pass_signals(const struct supervision *s, bool *child_changed)

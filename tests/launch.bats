@@ -194,6 +194,18 @@ COUNTER='for s in HUP INT QUIT USR1 USR2 ALRM TERM WINCH CONT IO RTMIN+3; do tra
 	done
 }
 
+@test "a pipe's other end sees the command close it, not chisol" {
+	timeout 60 bash -c "$WAIT sh -c 'exec >&-; until [ -e go ]; do sleep 0.05; done' | { cat; touch go; }"
+	[ -e go ]
+	timeout 60 bash -c "trap '' PIPE; { while echo x 2>/dev/null; do sleep 0.05; done; touch broken; } |
+		$WAIT sh -c 'exec <&-; until [ -e broken ]; do sleep 0.05; done'"
+	[ -e broken ]
+}
+
+@test "an alarm that was set before chisol was started ends the command" {
+	run -142 bash -c "perl -e 'alarm 1; exec @ARGV' $WAIT sleep 1000"
+}
+
 @test "each signal that is sent to chisol alone reaches the command once" {
 	local sig
 	set -m # a shell without job control ignores SIGINT and SIGQUIT in its background

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "../../chisol/handover.h"
@@ -41,6 +42,8 @@ struct launch {
 	struct error err;
 	char *argv[4];
 	char *events;
+	const char *on_tick; /* a file to make */
+	int output;          /* the launcher lets go of its standard output */
 };
 
 /* A command that exits with status 7, behind a setting that is only tried and two that must be. */
@@ -54,10 +57,13 @@ static void setup(struct launch *l, const char *fate)
 	plan_add_task(&l->plan, NULL, &op_fate, POLICY_REQUIRE, "second", fate, "");
 	plan_add_task(&l->plan, NULL, &op_fate, POLICY_REQUIRE, "third", "granted", "");
 	launch_hold_signals(&l->inherited);
+	l->output = dup(STDOUT_FILENO);
 }
 
 static void teardown(struct launch *l)
 {
+	dup2(l->output, STDOUT_FILENO);
+	close(l->output);
 	sigprocmask(SIG_SETMASK, &l->inherited.mask, NULL);
 	plan_free(&l->plan);
 	request_free(&l->req);
@@ -75,6 +81,8 @@ static void note_event(void *ctx, enum launch_event event, pid_t pid)
 
 	l->events = xasprintf("%s%s%s ", before ? before : "", names[event],
 	                      access(path, R_OK) ? " unreadable" : "");
+	if (event == LAUNCH_TICK && l->on_tick)
+		close(open(l->on_tick, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 }
 
 static int launch(struct launch *l)
@@ -136,6 +144,26 @@ static void a_death_while_configuring_is_told(void **state)
 	teardown(&l);
 }
 
+static void the_watch_is_told_of_the_time_while_the_command_runs(void **state)
+{
+	char dir[] = "/tmp/test_launch.XXXXXX", script[] = "until [ -e tick ]; do sleep 0.05; done";
+	struct launch l;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	setup(&l, "granted");
+	l.argv[2] = script;
+	l.on_tick = "tick";
+	assert_int_equal(launch(&l), 0);
+	assert_int_equal(l.result.wait_status, 0);
+	assert_int_equal(strncmp(l.events, "started tick ", 13), 0);
+	assert_non_null(strstr(l.events, " ended "));
+	teardown(&l);
+	unlink("tick");
+	rmdir(dir);
+}
+
 static void a_recorded_tree_runs_nothing(void **state)
 {
 	struct launch l;
@@ -185,6 +213,7 @@ int main(void)
 		cmocka_unit_test(results_come_to_the_parent_however_long),
 		cmocka_unit_test(a_required_setting_that_is_refused_keeps_the_command_from_running),
 		cmocka_unit_test(a_death_while_configuring_is_told),
+		cmocka_unit_test(the_watch_is_told_of_the_time_while_the_command_runs),
 		cmocka_unit_test(a_recorded_tree_runs_nothing),
 		cmocka_unit_test(words_that_are_cut_or_garbled_are_not_believed),
 	};
