@@ -240,7 +240,9 @@ static int put_file(struct journal *j, int dir, const char *name, const char *te
 	struct flock live = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int rc = fd < 0 || fcntl(fd, F_SETLK, &live) ? -errno : write_all(fd, text, size);
 
-	if (!rc && (fsync(fd) || renameat(dir, temporary, dir, name) || fsync(dir)))
+	/* Its name need not be on disk: what a power cut takes from the directory, it takes from
+	 * the kernel as well, and a journal of another boot is not replayed. */
+	if (!rc && (fsync(fd) || renameat(dir, temporary, dir, name)))
 		rc = -errno;
 	if (rc) {
 		unlinkat(dir, temporary, 0);
