@@ -60,6 +60,7 @@ FUZZ_OBJ   := $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)
 UNIT_BIN   := $(UNIT_SRC:%.c=$(BUILD)/san/%)
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%)
 TOOL_BIN   := $(TOOL_SRC:%.c=$(BUILD)/%)
+TIDY_OK    := $(ALL_SRC:%.c=$(BUILD)/tidy/%.ok)
 SWEEP_LIB  := $(BUILD)/tests/sweep/sweep.so
 
 all: $(BUILD)/chisol ## build chisol (the default)
@@ -110,9 +111,10 @@ $(BUILD)/flags: FORCE
 		{ echo "chisol needs these libraries: run 'make deps' as root" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo "$$NOW" | cmp -s - $@ || echo "$$NOW" > $@
+	@printf '%s\n' $(BASE_CFLAGS) > $(BUILD)/compile_flags.txt
 
 -include $(ALL_SRC:%.c=$(BUILD)/obj/%.d) $(ALL_SRC:%.c=$(BUILD)/san/%.d) $(ALL_SRC:%.c=$(BUILD)/fuzz/%.d)
--include $(TOOL_BIN:=.d)
+-include $(TOOL_BIN:=.d) $(TIDY_OK:.ok=.d)
 
 unit: $(UNIT_BIN) ## run the unit tests only
 	@set -e; for t in $(UNIT_BIN); do $$t; done
@@ -153,9 +155,13 @@ lint: lint-format lint-tidy lint-cppcheck lint-man lint-shell ## clang-format, c
 lint-format:
 	@$(CLANG_FORMAT) --dry-run -Werror $(ALL_SRC) $(ALL_HDR)
 
-lint-tidy: $(BUILD)/flags
-	@printf '%s\n' $(BASE_CFLAGS) > $(BUILD)/compile_flags.txt
-	@printf '%s\n' $(ALL_SRC) | xargs -P 2 -n 4 $(CLANG_TIDY) --quiet -p $(BUILD) 2>/dev/null
+lint-tidy: $(TIDY_OK)
+
+$(BUILD)/tidy/%.ok: %.c $(BUILD)/flags .clang-tidy tests/.clang-tidy
+	@mkdir -p $(@D)
+	@$(CLANG_TIDY) --quiet -p $(BUILD) $< 2>/dev/null
+	@$(CC) $(BASE_CFLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@
 
 # memleak, resourceLeak: cppcheck does not know the cleanup attribute; LeakSanitizer watches in the
 # unit tests. leakReturnValNotUsed: descriptors 0 to 2 are opened to stay.

@@ -124,10 +124,10 @@ static int write_reports(const struct options *options, const struct run_report 
 	int rc = 0;
 
 	for (size_t i = 0; i < options->n_sinks; i++) {
-		struct error *first = rc ? NULL : err;
+		int failed = report_write(&options->sinks[i], report, rc ? NULL : err);
 
-		if (report_write(&options->sinks[i], report, first) && !rc)
-			rc = -err->err;
+		if (!rc)
+			rc = failed;
 	}
 	return rc;
 }
