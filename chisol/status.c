@@ -96,6 +96,7 @@ static void find_drift(struct tale *tale, struct told *told, const struct system
 		struct line *line;
 
 		if (holders_of(&holders, record, &above) || (rc && !errno_is_absent(-rc)) ||
+		    (rc && record->type->mortal) ||
 		    knob_same(record->type, now, journal_made(record)))
 			continue;
 		line = add_line(told, record);

@@ -13,9 +13,9 @@ static void warn(struct watch *watch, char *sentence)
 }
 
 /* Everything that the machine may have done to the settings since the last look. */
-static void look(struct watch *watch)
+static void look(struct watch *watch, bool running)
 {
-	size_t drifted = plan_observe(watch->plan, watch->sys);
+	size_t drifted = plan_observe(watch->plan, watch->sys, running);
 	size_t appeared = irq_new_since(watch->plan, watch->sys, watch->req);
 	_cleanup_free_
 	char *now = NULL;
@@ -68,13 +68,13 @@ void watch_run(void *ctx, enum launch_event event, pid_t pid)
 		break;
 	case LAUNCH_TICK:
 		observe_task(watch, pid);
-		look(watch);
+		look(watch, true);
 		break;
 	case LAUNCH_ENDED:
 		count_interrupts(watch, &watch->during);
 		interrupts_subtract(&watch->during, &watch->before);
 		observe_task(watch, pid);
-		look(watch);
+		look(watch, false);
 		break;
 	}
 }

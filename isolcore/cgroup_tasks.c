@@ -270,4 +270,5 @@ const struct knob_type knob_task_mask = {
 	.same = same_mask,
 	.judge = judge_mask,
 	.shell = shell_mask,
+	.mortal = true,
 };

@@ -221,8 +221,9 @@ static const struct {
 	  "none of these CPUs is online and can take it", "name other housekeeping CPUs" },
 	{ EBUSY, KNOB_REFUSED, REASON_BUSY, "it is being moved just now",
 	  "start again after its next interrupt" },
-	{ ENOENT, KNOB_UNAVAILABLE, REASON_IRQ_GONE, "it was freed in the meantime", NULL },
-	{ ENODEV, KNOB_UNAVAILABLE, REASON_IRQ_GONE, "it was freed in the meantime", NULL },
+	/* It hits nobody any more. */
+	{ ENOENT, KNOB_GRANTED, REASON_IRQ_GONE, "it was freed in the meantime", NULL },
+	{ ENODEV, KNOB_GRANTED, REASON_IRQ_GONE, "it was freed in the meantime", NULL },
 };
 
 static void judge_pending(const struct system *sys, struct knob *knob)
@@ -273,6 +274,7 @@ const struct knob_type knob_irq_affinity = {
 	.write = knob_file_write,
 	.same = knob_same_cpulist,
 	.judge = judge_irq,
+	.mortal = true,
 };
 
 static struct knob *add_irq(struct irq_planner *p, const char *irq, const char *path,

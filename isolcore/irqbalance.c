@@ -371,6 +371,7 @@ const struct knob_type knob_irqbalance = {
 	.same = knob_same_cpulist,
 	.judge = judge_banned,
 	.shell = shell_banned,
+	.slow = true,
 };
 
 /* Plans for the irqbalance of one socket. False: nobody listens there. */

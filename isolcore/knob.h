@@ -56,13 +56,19 @@ struct knob_type {
 	bool (*same)(const char *a, const char *b);
 	/*
 	 * Optional: after a write (failed with write_error, or 0), or where none was needed
-	 * (REASON_ALREADY), and the read-back in knob->granted (NULL: unreadable), sets state,
-	 * reason and detail where this type knows better than the engine, which has already set
-	 * them to its own judgement.
+	 * (REASON_ALREADY) or possible (write_error says that the object is gone since the plan was
+	 * made), and the read-back in knob->granted (NULL: unreadable), sets state, reason and
+	 * detail where this type knows better than the engine, which has already set them to its
+	 * own judgement.
 	 */
 	void (*judge)(const struct system *sys, struct knob *knob, const struct error *write_error);
 	/* Optional: prints sh lines that write the value, for --dry-run=sh. NULL: printf > path. */
 	void (*shell)(FILE *out, const char *path, const char *value);
+	/* It is about something that may end on its own, such as a thread: gone is no drift. */
+	bool mortal;
+	/* read() may wait for somebody else: not for the time while the command runs, when signals
+	 * have to be passed on. */
+	bool slow;
 };
 
 struct knob {

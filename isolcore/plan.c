@@ -166,6 +166,8 @@ static int look_again(struct knob *knob, const struct system *sys, struct journa
 		knob_judge(knob, errno_is_absent(-rc) ? KNOB_UNAVAILABLE : KNOB_REFUSED,
 		           errno_is_absent(-rc) ? REASON_ABSENT : REASON_UNREADABLE, "%s",
 		           error.text);
+		if (errno_is_absent(-rc) && knob->type->judge)
+			knob->type->judge(sys, knob, &error);
 		return 0;
 	}
 	if (knob_same(knob->type, now, knob->found))
@@ -199,7 +201,7 @@ static int apply_knob(struct knob *knob, const struct system *sys, struct journa
 
 	if (rc)
 		return rc;
-	if (knob->state == KNOB_GRANTED && knob->type->judge)
+	if (knob->granted && knob->type->judge)
 		knob->type->judge(sys, knob, &write_error);
 	if (knob->state != KNOB_PLANNED)
 		return record_left(knob, knob->found, journal, err);
@@ -264,10 +266,13 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 	return rc;
 }
 
+/* now: NULL if what it is about is gone. */
 static bool is_kept(const struct knob *knob, const char *now)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 
+	if (!now)
+		return knob->type->mortal;
 	if (knob_same(knob->type, now, knob->wanted) || knob_same(knob->type, now, knob->granted))
 		return true;
 	return knob->avoid && !cpumask_parse_list(&cpus, now) &&
@@ -283,11 +288,11 @@ static bool observe(struct knob *knob, const struct system *sys)
 	if (rc && !errno_is_absent(-rc))
 		return false;
 	xreplace(&knob->observed, now);
-	knob->observed_state = now && is_kept(knob, now) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
+	knob->observed_state = is_kept(knob, now) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
 	return knob->observed_state == OBSERVED_DRIFTED;
 }
 
-size_t plan_observe(struct plan *plan, const struct system *sys)
+size_t plan_observe(struct plan *plan, const struct system *sys, bool running)
 {
 	size_t n_drifted = 0;
 
@@ -295,6 +300,7 @@ size_t plan_observe(struct plan *plan, const struct system *sys)
 		struct knob *knob = plan->knobs[i];
 
 		if (knob->wanted && knob->observed_state != OBSERVED_DRIFTED &&
+		    !(running && knob->type->slow) &&
 		    (knob->state == KNOB_GRANTED || knob->state == KNOB_PENDING))
 			n_drifted += observe(knob, sys);
 	}

@@ -73,9 +73,10 @@ struct journal;
  */
 int plan_apply(struct plan *plan, const struct system *sys, struct journal *journal,
                struct error *err);
-/* Reads every granted or pending knob again into observed and observed_state. Returns the number
- * of knobs that are found drifted by this look for the first time. */
-size_t plan_observe(struct plan *plan, const struct system *sys);
+/* Reads every granted or pending knob again into observed and observed_state; while the command is
+ * running, all but those that are slow to read. Returns the number of knobs that are found drifted
+ * by this look for the first time. */
+size_t plan_observe(struct plan *plan, const struct system *sys, bool running);
 /* Takes down what became of a knob at the end, from a restore_outcome_fn (restore.h). */
 void plan_restored(struct plan *plan, unsigned int seq, enum knob_restored restored,
                    const char *detail);

@@ -119,7 +119,7 @@ static void judge_affinity(const struct system *sys, struct knob *knob,
 	struct process thread;
 
 	if (write_error->err == ENOENT) {
-		knob_judge(knob, KNOB_UNAVAILABLE, REASON_GONE, "the thread has ended");
+		knob_judge(knob, KNOB_GRANTED, REASON_GONE, "the thread has ended");
 		return;
 	}
 	if (write_error->err != EINVAL || find_thread(&thread, sys, knob->path, NULL))
@@ -150,4 +150,5 @@ const struct knob_type knob_task_affinity = {
 	.same = knob_same_cpulist,
 	.judge = judge_affinity,
 	.shell = shell_affinity,
+	.mortal = true,
 };

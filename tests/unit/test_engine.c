@@ -108,10 +108,10 @@ static void apply_reads_back_and_restore_puts_back(void **state)
 	}
 	assert_ptr_equal(plan.knobs[0]->reason, REASON_GRANTED);
 	assert_ptr_equal(plan.knobs[4]->reason, REASON_ALREADY);
-	assert_int_equal(plan_observe(&plan, &tree->sys), 0);
+	assert_int_equal(plan_observe(&plan, &tree->sys, true), 0);
 	tree_put(tree, settings[0].path, "5\n");
-	assert_int_equal(plan_observe(&plan, &tree->sys), 1);
-	assert_int_equal(plan_observe(&plan, &tree->sys), 0);
+	assert_int_equal(plan_observe(&plan, &tree->sys, true), 1);
+	assert_int_equal(plan_observe(&plan, &tree->sys, true), 0);
 	assert_string_equal(plan.knobs[0]->observed, "5");
 	tree_put(tree, settings[0].path, "120\n");
 	assert_int_equal(run_restore(&j, &tree->sys, NULL, NULL, &err), 0);
@@ -284,6 +284,30 @@ static const struct knob_type distorting = {
 	.read = knob_file_read,
 	.write = distort,
 };
+
+static const struct knob_type slow = {
+	.name = "number-file",
+	.read = knob_file_read,
+	.write = knob_file_write,
+	.slow = true,
+};
+
+static void what_is_slow_to_read_is_observed_at_the_end_only(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	(void)state;
+	put_settings(tree);
+	plan_add_read(&plan, &tree->sys, NULL, &slow, POLICY_TRY, "t.slow", settings[0].path, "120",
+	              "for the test");
+	assert_int_equal(plan_apply(&plan, &tree->sys, NULL, &err), 0);
+	tree_put(tree, settings[0].path, "5\n");
+	assert_int_equal(plan_observe(&plan, &tree->sys, true), 0);
+	assert_int_equal(plan.knobs[0]->observed_state, OBSERVED_NOT);
+	assert_int_equal(plan_observe(&plan, &tree->sys, false), 1);
+}
 
 static void what_is_required_and_refused_ends_the_apply(void **state)
 {
@@ -772,6 +796,7 @@ int main(void)
 		cmocka_unit_test(a_foreign_change_is_left_alone_and_named),
 		cmocka_unit_test(what_changed_between_plan_and_write_is_what_comes_back),
 		cmocka_unit_test(a_value_that_is_gone_holds_nothing_up),
+		cmocka_unit_test(what_is_slow_to_read_is_observed_at_the_end_only),
 		cmocka_unit_test(what_is_required_and_refused_ends_the_apply),
 		cmocka_unit_test(what_is_known_to_be_missing_ends_the_apply_before_any_write),
 		cmocka_unit_test(a_write_that_reads_back_otherwise_is_refused_and_undone),

@@ -102,8 +102,10 @@ static void assert_knob(const struct scene *s, const char *name, enum knob_state
 {
 	const struct knob *knob = knob_of(s, name);
 
-	if (!knob)
+	if (!knob) {
 		fail_msg("there is no %s", name);
+		return;
+	}
 	assert_int_equal(knob->state, state);
 	assert_ptr_equal(knob->reason, reason);
 	if (wanted)
@@ -146,10 +148,31 @@ static void an_interrupt_that_is_off_already_is_held(void **state)
 	put_irq(s, "24", "3-63\n", "eth0");
 	apply(s);
 	assert_knob(s, "irq.24.affinity", KNOB_GRANTED, REASON_ALREADY, "3-63");
-	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 0);
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 0);
 	tree_put(s->tree, "/proc/irq/24/smp_affinity_list", "0-71\n");
-	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 1);
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 1);
 	assert_int_equal(knob_of(s, "irq.24.affinity")->observed_state, OBSERVED_DRIFTED);
+}
+
+static void an_interrupt_that_is_freed_is_neither_a_failure_nor_drift(void **state)
+{
+	struct scene *s = *state;
+
+	put_irq(s, "24", "0-71\n", "eth0");
+	put_irq(s, "25", "0-71\n", "eth1");
+	s->req.irq.policy = POLICY_REQUIRE;
+	make_plan(s);
+	tree_remove(s->tree, "/proc/irq/24/smp_affinity_list");
+	if (plan_apply(&s->plan, &s->tree->sys, NULL, &s->err))
+		fail_msg("%s", s->err.text);
+	assert_int_equal(knob_of(s, "irq.24.affinity")->state, KNOB_GRANTED);
+	assert_ptr_equal(knob_of(s, "irq.24.affinity")->reason, REASON_IRQ_GONE);
+	tree_remove(s->tree, "/proc/irq/25/smp_affinity_list");
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 0);
+	assert_int_equal(knob_of(s, "irq.25.affinity")->observed_state, OBSERVED_KEPT);
+	/* The same of what does not end on its own is drift. */
+	tree_remove(s->tree, "/proc/irq/default_smp_affinity");
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 1);
 }
 
 static void irqbalance_at_work_among_the_other_cpus_is_no_drift(void **state)
@@ -159,10 +182,10 @@ static void irqbalance_at_work_among_the_other_cpus_is_no_drift(void **state)
 	put_irq(s, "24", "0-71\n", "eth0");
 	apply(s);
 	tree_put(s->tree, "/proc/irq/24/smp_affinity_list", "7\n");
-	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 0);
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 0);
 	assert_int_equal(knob_of(s, "irq.24.affinity")->observed_state, OBSERVED_KEPT);
 	tree_put(s->tree, "/proc/irq/24/smp_affinity_list", "2\n");
-	assert_int_equal(plan_observe(&s->plan, &s->tree->sys), 1);
+	assert_int_equal(plan_observe(&s->plan, &s->tree->sys, true), 1);
 }
 
 static void a_managed_interrupt_is_exposed_not_refused(void **state)
@@ -197,7 +220,7 @@ static void a_refused_write_is_explained(void **state)
 		{ ENOSPC, KNOB_REFUSED, REASON_NO_VECTOR, "vector" },
 		{ EINVAL, KNOB_REFUSED, REASON_INVALID_VALUE, "online" },
 		{ EBUSY, KNOB_REFUSED, REASON_BUSY, "just now" },
-		{ ENOENT, KNOB_UNAVAILABLE, REASON_IRQ_GONE, "freed" },
+		{ ENOENT, KNOB_GRANTED, REASON_IRQ_GONE, "freed" },
 		{ EROFS, KNOB_REFUSED, REASON_READ_ONLY, NULL }, /* the engine's own words */
 	};
 	struct scene *s = *state;
@@ -265,7 +288,7 @@ static void an_interrupt_freed_after_the_listing_is_left_out(void **state)
 	assert_null(knob_of(s, "irq.24.affinity"));
 	tree_remove(s->tree, "/proc/irq/25/smp_affinity_list");
 	assert_int_equal(plan_apply(&s->plan, &s->tree->sys, NULL, &s->err), 0);
-	assert_int_equal(knob_of(s, "irq.25.affinity")->state, KNOB_UNAVAILABLE);
+	assert_ptr_equal(knob_of(s, "irq.25.affinity")->reason, REASON_IRQ_GONE);
 }
 
 static void masks_that_are_none_are_refused_and_never_written(void **state)
@@ -390,6 +413,7 @@ int main(void)
 		test(movable_interrupts_lose_the_workloads_cpus_and_keep_the_others),
 		test(an_interrupt_with_no_other_cpu_goes_to_the_housekeeping_cpus),
 		test(an_interrupt_that_is_off_already_is_held),
+		test(an_interrupt_that_is_freed_is_neither_a_failure_nor_drift),
 		test(irqbalance_at_work_among_the_other_cpus_is_no_drift),
 		test(a_managed_interrupt_is_exposed_not_refused),
 		test(a_refused_write_is_explained),
