@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define FORMAT_VERSION 1
+#define SHOWN_MAX      1024 /* bytes of a command or of profile names */
 
 static void free_json(json_t **json)
 {
@@ -116,7 +117,7 @@ static struct journal_record *find_record(struct journal *j, json_int_t seq)
 /* Text for people as a JSON string: one line, and valid UTF-8 whatever the arguments were. */
 static char *presentable(const char *text)
 {
-	char *line = xstrndup(text, 1024);
+	char *line = xstrndup(text, SHOWN_MAX);
 	_cleanup_json_ json_t *json = json_string(line);
 
 	for (char *p = line; *p; p++)
@@ -130,7 +131,7 @@ static char *command_line(char **argv)
 	_cleanup_free_
 	char *text = xstrdup("");
 
-	for (size_t i = 0; argv && argv[i]; i++) {
+	for (size_t i = 0; argv && argv[i] && strlen(text) < SHOWN_MAX; i++) {
 		char *longer = xasprintf("%s%s%s", text, i ? " " : "", argv[i]);
 
 		free(text);
