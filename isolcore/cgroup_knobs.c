@@ -347,7 +347,7 @@ static int write_partition(const struct system *sys, const char *path, const cha
 {
 	int rc = 0;
 
-	if (strcmp(value, "member")) {
+	if (value && strcmp(value, "member")) {
 		rc = leave_some_cpus(sys, path, err);
 		/* From an invalid partition to another kind there is no way but this one. */
 		if (!rc)
@@ -355,7 +355,7 @@ static int write_partition(const struct system *sys, const char *path, const cha
 	}
 	if (!rc)
 		rc = knob_file_write(sys, path, value, err);
-	if (!rc && !strcmp(value, "member"))
+	if (!rc && value && !strcmp(value, "member"))
 		rc = wait_for_cpus(sys, path, err);
 	return rc;
 }

@@ -99,9 +99,9 @@ static int write_affinity(const struct system *sys, const char *path, const char
 	if (!sys->root.live)
 		return error_set(err, EOPNOTSUPP, "cannot move thread %d: it is in a recorded tree",
 		                 (int)thread.pid);
-	if (cpumask_parse_list(&cpus, value) || cpumask_empty(&cpus))
+	if (!value || cpumask_parse_list(&cpus, value) || cpumask_empty(&cpus))
 		return error_set(err, EINVAL, "cannot move thread %d to \"%s\": not a list of CPUs",
-		                 (int)thread.pid, value);
+		                 (int)thread.pid, value ? value : "");
 	rc = cpumask_set_affinity(&cpus, thread.pid);
 	if (rc == -ESRCH)
 		return error_set(err, ENOENT, "cannot move thread %d: it has ended",

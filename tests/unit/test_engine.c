@@ -761,6 +761,31 @@ static void task_settings_are_kept_in_the_order_of_their_stages(void **state)
 	assert_string_equal(plan.tasks[5]->name, "z");
 }
 
+/* A journal may say of anything that there was nothing before. */
+static void no_type_is_confused_by_a_value_that_is_missing(void **state)
+{
+	static const char *const names[] = {
+		"text-file",   "number-file",       "cpulist-file",   "cpuhex-file",
+		"irqbalance",  "irq-affinity",      "task-affinity",  "cgroup-dir",
+		"cpuset-cpus", "cpuset-balance",    "cpuset-partition", "cgroup-controller",
+		"cgroup-evict", "task-mask",
+	};
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+
+	(void)state;
+	tree_put(tree, "/proc/9/stat", "9 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct knob_type *type = knob_type_by_name(names[i]);
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_non_null(type);
+		assert_true(type->write(&tree->sys, "/proc/9/5", NULL, &err) < 0);
+		assert_non_null(err.text);
+		assert_true(knob_same(type, NULL, NULL));
+		assert_false(knob_same(type, NULL, "0"));
+	}
+}
+
 static void values_are_compared_by_meaning(void **state)
 {
 	_cleanup_free_
@@ -810,6 +835,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_put_back_stays_in_the_journal),
 		cmocka_unit_test(a_state_directory_that_others_can_write_to_is_refused),
 		cmocka_unit_test(task_settings_are_kept_in_the_order_of_their_stages),
+		cmocka_unit_test(no_type_is_confused_by_a_value_that_is_missing),
 		cmocka_unit_test(values_are_compared_by_meaning),
 	};
 
