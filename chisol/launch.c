@@ -192,9 +192,12 @@ static int follow_parent_death(pid_t parent, struct error *err)
 	return 0;
 }
 
-/* The child has nothing of the machine to put back: that is the parent's, or the journal's. */
-static void child_out_of_memory(void)
+void launch_out_of_memory(void)
 {
+	static const char sentence[] = "chisol: out of memory\n";
+	ssize_t n = write(STDERR_FILENO, sentence, strlen(sentence));
+
+	(void)n; /* there is nobody else to tell */
 	_exit(EXIT_CHISOL);
 }
 
@@ -211,7 +214,8 @@ static void become_command(const struct system *sys, const struct request *req, 
 	char go;
 	int rc;
 
-	mem_exhausted = child_out_of_memory;
+	/* There is nothing here to put back: that is the parent's, or the journal's. */
+	mem_exhausted = launch_out_of_memory;
 	/* The gate: the end of the channel means that chisol changed its mind, or died. */
 	if (recv(channel, &go, 1, 0) != 1)
 		_exit(EXIT_CHISOL);

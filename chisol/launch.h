@@ -23,6 +23,9 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND      127
 
+/* For mem_exhausted where nothing is to be put back: says so, and ends the process with 125. */
+void launch_out_of_memory(void) __attribute__((noreturn));
+
 struct launch_result {
 	bool started;    /* exec succeeded */
 	int exit_status; /* not started: EXIT_CHISOL, EXIT_NOT_EXECUTABLE or EXIT_NOT_FOUND */

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
 	_cleanup_run_ struct run run = RUN_INIT;
 	bool usage = false;
 
+	mem_exhausted = launch_out_of_memory;
 	setlocale(LC_CTYPE, "");
 	if (launch_guard_stdio(&err) || options_parse(&options, argc, argv, &usage, &err)) {
 		end(EXIT_CHISOL, &err);

@@ -62,7 +62,8 @@ static void unlock(struct run *run)
 }
 
 /* Memory ran out while the machine is changed: a fresh process image reads the journal and puts
- * everything back, once this process, whose run it is, has ended. */
+ * everything back, once this process, whose run it is, has ended. What it tells goes to standard
+ * error. */
 static void restore_in_fresh_image(void)
 {
 	int alive[2] = { -1, -1 };
@@ -72,9 +73,10 @@ static void restore_in_fresh_image(void)
 		close(alive[1]);
 		while (read(alive[0], &byte, 1) < 0 && errno == EINTR)
 			;
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 		execl("/proc/self/exe", "chisol", "--restore", (char *)NULL);
 	}
-	_exit(EXIT_CHISOL);
+	launch_out_of_memory();
 }
 
 static void note_restored(void *ctx, const struct journal *journal,
@@ -115,7 +117,7 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 		if (!tells_people(run->options))
 			escape_fold(stderr, 0, 0, "chisol: %s", warning);
 	}
-	mem_exhausted = NULL;
+	mem_exhausted = launch_out_of_memory;
 }
 
 static int write_reports(const struct options *options, const struct run_report *report,

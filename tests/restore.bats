@@ -146,3 +146,19 @@ end() {
 	[ -z "$(find /run/chisol -name '*.journal')" ]
 	echo "$before" >$FILE
 }
+
+@test "a chisol that runs out of memory says so, ends its command, and has the machine put back" {
+	local sweep=$REPO/build/tests/sweep/sweep.so
+	[ -e "$sweep" ] || skip "needs $sweep (make programs)"
+	run env LD_PRELOAD="$sweep" SWEEP_NOMEM="$PWD/now" "$CHISOL" --set vmstat.stat_interval=77 \
+		sh -c 'trap "echo ended; exit" TERM; : >now; sleep 10 & wait'
+	[ "$status" = 125 ]
+	[[ $output == *"out of memory"* ]]
+	[[ $output == *ended* ]]
+	for ((i = 0; i < 100; i++)); do
+		[ -n "$(find /run/chisol -name '*.journal')" ] || break
+		sleep 0.05
+	done
+	[ -z "$(find /run/chisol -name '*.journal')" ]
+	[ "$(<$FILE)" = "$before" ]
+}

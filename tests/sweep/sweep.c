@@ -6,6 +6,7 @@
  *	SWEEP_LOG=FILE     "NUMBER CALL PATH" a line, for each call
  *	SWEEP_KILL=N       SIGKILL right after call N; N = 0: before the first
  *	SWEEP_FAIL=N       call N fails with the errno SWEEP_ERRNO (a number) and does nothing
+ *	SWEEP_NOMEM=FILE   once FILE is there, no array grows any more
  *
  * A number is GROUP.MEMBER: the same call on the same path again is the next member of its group.
  * So the groups stay what they are when the number of tasks that are moved changes.
@@ -181,6 +182,17 @@ int ftruncate(int fd, off_t size)
 	char path[PATH_MAX];
 
 	SWEPT(int, ftruncate, counts(fd, NULL, path), path, fd, size);
+}
+
+void *reallocarray(void *array, size_t n, size_t size)
+{
+	const char *file = sweep.pid == getpid() ? getenv("SWEEP_NOMEM") : NULL;
+
+	if (file && !access(file, F_OK)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(array, n * size); /* chisol asks for no more than there is */
 }
 
 int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
