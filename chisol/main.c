@@ -4,11 +4,17 @@
 #include "run.h"
 #include "status.h"
 
+#include <errno.h>
 #include <locale.h>
 
-/* The one place where chisol says that it failed. */
-static int end(int status, const struct error *err)
+/* The one place where chisol says that it failed. What it has printed must have got somewhere. */
+static int end(int status, struct error *err)
 {
+	if (fflush(stdout) || ferror(stdout)) {
+		if (!err->text)
+			error_errno(err, errno ? errno : EIO, "cannot write to standard output");
+		status = EXIT_CHISOL;
+	}
 	if (err->text) {
 		escape_print(stderr, "chisol: %s", err->text);
 		putc('\n', stderr);
@@ -50,7 +56,7 @@ int main(int argc, char **argv)
 	if (options.action == ACTION_HELP || options.action == ACTION_VERSION) {
 		(options.action == ACTION_HELP ? options_print_help
 		                               : options_print_version)(stdout);
-		return 0;
+		return end(0, &err);
 	}
 	if (system_open(&sys, options.root, &err))
 		return end(EXIT_CHISOL, &err);

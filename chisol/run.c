@@ -179,6 +179,7 @@ int run_command(struct run *run, struct error *err)
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
 	struct launch_signals inherited;
+	bool report_asked = options->n_sinks;
 	struct run_report report = { .sys = run->sys,
 		                     .req = &options->req,
 		                     .plan = &run->plan,
@@ -192,10 +193,12 @@ int run_command(struct run *run, struct error *err)
 		launch_in_place(run->sys, &options->req, &run->plan, &result.exit_status, err);
 		return result.exit_status;
 	}
-	if (!options->n_sinks)
+	/* A report that nobody asked for is lost where standard error is closed, full or a pipe that
+	 * nobody reads: that is no reason to refuse the command, or to lose its exit status. */
+	if (!report_asked)
 		options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
 	for (size_t i = 0; i < options->n_sinks; i++)
-		if (report_sink_open(&options->sinks[i], err))
+		if (report_sink_open(&options->sinks[i], report_asked ? err : NULL) && report_asked)
 			return EXIT_CHISOL;
 
 	launch_hold_signals(&inherited);
@@ -216,7 +219,7 @@ int run_command(struct run *run, struct error *err)
 		write_reports(options, &report, NULL);
 		return result.exit_status;
 	}
-	if (write_reports(options, &report, err))
+	if (write_reports(options, &report, report_asked ? err : NULL) && report_asked)
 		return EXIT_CHISOL;
 	if (options->fail_on_drift && watch.n_drifted && result.wait_status == 0)
 		exit(EXIT_DRIFTED);

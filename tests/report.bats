@@ -115,6 +115,21 @@ valid() {
 	tail -n +2 "$BATS_TEST_TMPDIR/out" | jq -e .chisol_report
 }
 
+@test "a report that nobody asked for costs the command neither its start nor its status" {
+	run -5 bash -c '"$1" -c 1 -p minimal sh -c "exit 5" 2>&-' bash "$CHISOL"
+	run -5 bash -c '"$1" -c 1 -p minimal sh -c "exit 5" 2>/dev/full' bash "$CHISOL"
+	run -5 bash -c 'set -o pipefail; "$1" -c 1 -p minimal sh -c "sleep 0.3; exit 5" 2>&1 | true' bash "$CHISOL"
+	run -125 bash -c '"$1" -c 1 -p minimal -r text true 2>&-' bash "$CHISOL"
+}
+
+@test "what cannot be printed on standard output is an error" {
+	local option
+	for option in --help --version --info --status --restore --dry-run --check; do
+		run -125 bash -c '"$1" "$2" >/dev/full' bash "$CHISOL" "$option"
+		[[ $output == *"No space left"* || $output == *"Input/output error"* ]]
+	done
+}
+
 @test "a full disk is an error and not a lost report" {
 	run "$CHISOL" -c 1 -r json:/dev/full true
 	[ "$status" -eq 125 ]
