@@ -193,8 +193,9 @@ int run_command(struct run *run, struct error *err)
 		launch_in_place(run->sys, &options->req, &run->plan, &result.exit_status, err);
 		return result.exit_status;
 	}
-	/* A report that nobody asked for is lost where standard error is closed, full or a pipe that
-	 * nobody reads: that is no reason to refuse the command, or to lose its exit status. */
+	/* A report that nobody asked for is lost where standard error is closed, full or a pipe
+	 * that nobody reads: that is no reason to refuse the command, or to lose its exit status.
+	 */
 	if (!report_asked)
 		options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
 	for (size_t i = 0; i < options->n_sinks; i++)

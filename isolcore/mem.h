@@ -4,7 +4,8 @@
  *
  * An allocation that cannot be met calls mem_exhausted, which must not return. The launcher points
  * it at a function that ends it, and that has the machine given back from the journal in a fresh
- * process image; without one it aborts. So no caller checks for NULL, and no half-done state comes from an unchecked one.
+ * process image; without one it aborts. So no caller checks for NULL, and no half-done state comes
+ * from an unchecked one.
  */
 #ifndef ISOLCORE_MEM_H
 #define ISOLCORE_MEM_H

@@ -765,9 +765,9 @@ static void task_settings_are_kept_in_the_order_of_their_stages(void **state)
 static void no_type_is_confused_by_a_value_that_is_missing(void **state)
 {
 	static const char *const names[] = {
-		"text-file",   "number-file",       "cpulist-file",   "cpuhex-file",
-		"irqbalance",  "irq-affinity",      "task-affinity",  "cgroup-dir",
-		"cpuset-cpus", "cpuset-balance",    "cpuset-partition", "cgroup-controller",
+		"text-file",    "number-file",    "cpulist-file",     "cpuhex-file",
+		"irqbalance",   "irq-affinity",   "task-affinity",    "cgroup-dir",
+		"cpuset-cpus",  "cpuset-balance", "cpuset-partition", "cgroup-controller",
 		"cgroup-evict", "task-mask",
 	};
 	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
