@@ -13,17 +13,16 @@ confdir     = $(datadir)/chisol/conf
 compdir     = $(datadir)/bash-completion/completions
 pkgconfdir  = $(datadir)/pkgconfig
 
-# STATIC_LIBS=1 links the four libraries, not libc, into chisol: about 0.13 ms less at each start.
+# STATIC_LIBS=1 links the five libraries, not libc, into chisol: about 0.13 ms less at each start.
 STATIC_LIBS ?=
 
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-OBJCOPY      ?= objcopy
 CLANG        ?= clang-14
 CLANG_FORMAT ?= clang-format-14
 CLANG_TIDY   ?= clang-tidy-14
-PKGS         := libcap-ng libcgroup inih jansson
+PKGS         := libcap-ng libcgroup inih jansson libtraceevent
 
 # CFLAGS and LDFLAGS belong to whoever builds; what the code needs is in BASE_*.
 CFLAGS   ?= -O2 -g -D_FORTIFY_SOURCE=2
@@ -34,7 +33,6 @@ HARDEN   := -fPIE -fstack-protector-strong -fstack-clash-protection
 PKG_CFLAGS  = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS) 2>/dev/null))$(PKG_CFLAGS)
 PKG_LIBS    = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS) 2>/dev/null))$(PKG_LIBS)
 CHISOL_LIBS = $(if $(STATIC_LIBS),-Wl$(comma)-Bstatic $(PKG_LIBS) -Wl$(comma)-Bdynamic,$(PKG_LIBS))
-JANSSON     = $(eval JANSSON := $$(shell pkg-config --libs jansson 2>/dev/null))$(JANSSON)
 comma      := ,
 
 BASE_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -DCHISOL_VERSION='"$(VERSION)"' \
@@ -46,23 +44,19 @@ SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 CORE_SRC   := $(wildcard isolcore/*.c)
 PROBE_SRC  := $(wildcard probe/*.c)
-TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c) # libisolprobe
 CHISOL_SRC := $(wildcard chisol/*.c)
-ISOLPROBE_SRC := $(wildcard probe/cmd/*.c)
-LIB_SRC    := $(CORE_SRC) $(PROBE_SRC) $(filter-out %/main.c,$(CHISOL_SRC) $(ISOLPROBE_SRC))
+LIB_SRC    := $(CORE_SRC) $(PROBE_SRC) $(filter-out chisol/main.c,$(CHISOL_SRC))
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
-ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(wildcard tests/*/*.c)
-ALL_HDR    := $(wildcard isolcore/*.h probe/*.h probe/*/*.h chisol/*.h tests/*/*.h)
+ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(wildcard tests/*/*.c)
+ALL_HDR    := $(wildcard isolcore/*.h probe/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
-SCRIPTS    := $(wildcard scripts/* tests/run tests/bench/run .ci/run completions/*)
+SCRIPTS    := $(wildcard scripts/* tests/run tests/bench/run .ci/run completions/chisol)
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
 PROBE_OBJ  := $(PROBE_SRC:%.c=$(BUILD)/obj/%.o)
-TICK_OBJ   := $(TICK_SRC:%.c=$(BUILD)/obj/%.o)
 CHISOL_OBJ := $(CHISOL_SRC:%.c=$(BUILD)/obj/%.o)
-ISOLPROBE_OBJ := $(ISOLPROBE_SRC:%.c=$(BUILD)/obj/%.o)
 SAN_OBJ    := $(LIB_SRC:%.c=$(BUILD)/san/%.o)
 FUZZ_OBJ   := $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)
 UNIT_BIN   := $(UNIT_SRC:%.c=$(BUILD)/san/%)
@@ -71,29 +65,13 @@ TOOL_BIN   := $(TOOL_SRC:%.c=$(BUILD)/%)
 TIDY_OK    := $(ALL_SRC:%.c=$(BUILD)/tidy/%.ok)
 SWEEP_LIB  := $(BUILD)/tests/sweep/sweep.so
 
-all: $(BUILD)/chisol $(BUILD)/isolprobe $(BUILD)/libisolprobe.a $(BUILD)/libisolprobe.so ## build everything (the default)
+all: $(BUILD)/chisol ## build chisol (the default)
 
 $(BUILD)/libisolcore.a: $(CORE_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/chisol: $(CHISOL_OBJ) $(BUILD)/libisolcore.a
+$(BUILD)/chisol: $(CHISOL_OBJ) $(PROBE_OBJ) $(BUILD)/libisolcore.a
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CHISOL_LIBS)
-
-$(BUILD)/isolprobe: $(ISOLPROBE_OBJ) $(PROBE_OBJ) $(BUILD)/libisolcore.a
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(JANSSON) -lm -pthread
-
-# One object, in which only what is public is global: a static library has no version script.
-$(BUILD)/libisolprobe.a: $(TICK_OBJ)
-	$(LD) -r -o $(BUILD)/obj/libisolprobe.o $^
-	$(OBJCOPY) --wildcard --keep-global-symbol='isolprobe_*' $(BUILD)/obj/libisolprobe.o
-	rm -f $@ && $(AR) rcs $@ $(BUILD)/obj/libisolprobe.o
-
-# Never unloaded: the kernel may hold a pointer into it, see probe/tick.h.
-$(BUILD)/libisolprobe.so: $(TICK_OBJ) probe/libisolprobe.map
-	$(CC) -shared -Wl,-soname,libisolprobe.so.0 -Wl,--version-script=probe/libisolprobe.map \
-		-Wl,-z,relro,-z,now,-z,nodelete,-z,defs $(CFLAGS) $(LDFLAGS) -o $@ $(TICK_OBJ)
-
-$(TICK_OBJ): HARDEN := $(subst -fPIE,-fPIC,$(HARDEN))
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -123,10 +101,10 @@ $(BUILD)/fuzz/lib.a: $(FUZZ_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/san/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(BUILD)/san/lib.a
-	$(CC) $(SANITIZE) -o $@ $^ $(PKG_LIBS) -lcmocka -lm
+	$(CC) $(SANITIZE) -o $@ $^ $(PKG_LIBS) -lcmocka
 
 $(BUILD)/fuzz/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(BUILD)/fuzz/lib.a
-	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) -lm
+	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
 
 # Everything is built again when a compiler, a flag or a directory has changed.
 $(BUILD)/flags: export NOW = $(CC) $(CLANG) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(CHISOL_LIBS)
@@ -195,7 +173,7 @@ lint-cppcheck:
 		--enable=warning,performance --inline-suppr --suppress=missingIncludeSystem \
 		--suppress=memleak --suppress=resourceLeak --suppress=leakReturnValNotUsed \
 		--cppcheck-build-dir=$(BUILD)/cppcheck -j 2 \
-		-D_GNU_SOURCE -D__x86_64__ $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(TOOL_SRC)
+		-D_GNU_SOURCE $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(TOOL_SRC)
 
 lint-man:
 	@$(if $(MAN),mandoc -T lint -W warning $(MAN),true)
