@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Watching the CPUs of a command by trace events, from another CPU: opens, reads, counts breaks by
+ * cause, keeps the worst. Not shared between threads.
+ */
+#ifndef PROBE_TRACE_WATCH_H
+#define PROBE_TRACE_WATCH_H
+
+#include "break.h"
+
+#define WATCH_WORST 10
+
+struct cause_count {
+	uint64_t breaks, total, longest; /* ns; of the breaks that are charged to the cause */
+	uint64_t first, last;            /* begin of the first and the last */
+	uint64_t seen, seen_total; /* every occurrence, in breaks of other causes and between */
+};
+
+struct break_count {
+	uint64_t n, total, longest; /* ns */
+};
+
+struct watched_cpu {
+	unsigned int cpu;
+	struct break_tracker tracker;
+	struct cause_count *causes; /* one for each row of causes[] */
+	struct break_count foreign, self;
+	struct break_count startup; /* within the grace at the start: in no other count */
+	uint64_t lost;              /* records */
+	bool used;                  /* a thread of the command ran here */
+	bool went_offline;
+};
+
+typedef void trace_watch_fn(void *ctx, const struct isolation_break *brk);
+
+struct trace_watch {
+	const struct system *sys;
+	struct trace_events events;
+	struct symbols symbols;
+	struct break_env env;
+	struct watched_cpu *cpus;
+	size_t n_cpus;
+	struct isolation_break
+		worst[WATCH_WORST]; /* foreign ones, the longest first; parts owned */
+	size_t n_worst;
+	struct tasks known, kthreads; /* tasks that were looked up */
+	uint64_t began, ended;        /* CLOCK_MONOTONIC, ns; ended is 0 during the run */
+	uint64_t grace;               /* ns after began */
+	trace_watch_fn *on_break;     /* NULL: nobody asks */
+	void *ctx;
+};
+
+/* As trace_events_open(): before the command starts. */
+int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
+                     size_t ring_size, struct error *err);
+/* The command runs from now on, as this process. */
+void trace_watch_start(struct trace_watch *tw, pid_t pid);
+/* To be called often enough that no ring runs full. */
+void trace_watch_read(struct trace_watch *tw);
+/* The command has ended. */
+void trace_watch_stop(struct trace_watch *tw);
+/* After that: reads the rest. */
+void trace_watch_finish(struct trace_watch *tw);
+void trace_watch_free(struct trace_watch *tw);
+#define _cleanup_trace_watch_ _cleanup_(trace_watch_free)
+
+#endif

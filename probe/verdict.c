@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "verdict.h"
+
+static void say(struct verdict *verdict, enum verdict_state state, char *sentence)
+{
+	_cleanup_free_
+	char *owned = sentence;
+
+	namelist_add(&verdict->reasons, owned);
+	if (state > verdict->state)
+		verdict->state = state;
+}
+
+/* Breaks that count. */
+static struct break_count counted(const struct watched_cpu *cpu, const struct request *req)
+{
+	struct break_count count = cpu->foreign;
+
+	if (req->verdict.ignore & VERDICT_IGNORE_SELF)
+		return count;
+	count.n += cpu->self.n;
+	count.total += cpu->self.total;
+	if (cpu->self.longest > count.longest)
+		count.longest = cpu->self.longest;
+	return count;
+}
+
+static void judge_breaks(struct verdict *verdict, const struct watched_cpu *cpu,
+                         const struct trace_watch *tw, const struct request *req)
+{
+	struct break_count count = counted(cpu, req);
+	bool has_gap = request_origin(req, "verdict.max_gap");
+	bool has_budget = request_origin(req, "verdict.budget_ppm");
+	bool has_breaks = request_origin(req, "verdict.max_breaks") || (!has_gap && !has_budget);
+	double window = (double)(tw->ended - tw->began) - (double)tw->grace;
+	double ppm = window > 0 ? (double)count.total / window * 1e6 : 0;
+
+	if (has_breaks && count.n > req->verdict.max_breaks)
+		say(verdict, VERDICT_BROKEN,
+		    xasprintf("%llu breaks, %u allowed", (unsigned long long)count.n,
+		              req->verdict.max_breaks));
+	if (has_gap && count.longest > req->verdict.max_gap * 1000ull)
+		say(verdict, VERDICT_BROKEN,
+		    xasprintf("a break of %.1f us, %u us allowed", (double)count.longest / 1e3,
+		              req->verdict.max_gap));
+	if (has_budget && ppm > req->verdict.budget_ppm)
+		say(verdict, VERDICT_BROKEN,
+		    xasprintf("%.1f ppm of the time lost, %u ppm allowed", ppm,
+		              req->verdict.budget_ppm));
+}
+
+void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
+                    const struct trace_watch *tw, const struct request *req)
+{
+	*verdict = (struct verdict){ .state = VERDICT_KEPT };
+	judge_breaks(verdict, cpu, tw, req);
+	if (cpu->lost)
+		say(verdict, VERDICT_INCONCLUSIVE,
+		    xasprintf("%llu or more trace events were lost: raise probe.ring",
+		              (unsigned long long)cpu->lost));
+	if (cpu->went_offline)
+		say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
+	if (tw->events.clock_steps)
+		say(verdict, VERDICT_INCONCLUSIVE,
+		    xasprintf("the clock of the trace events went back %llu times",
+		              (unsigned long long)tw->events.clock_steps));
+	if (verdict->state == VERDICT_KEPT && !cpu->used)
+		say(verdict, VERDICT_UNUSED, xstrdup("no thread of the command ran on it"));
+}
+
+enum verdict_state verdict_of_all(const struct trace_watch *tw, const struct request *req)
+{
+	enum verdict_state all = VERDICT_UNUSED;
+
+	for (size_t i = 0; i < tw->n_cpus; i++) {
+		_cleanup_verdict_ struct verdict one;
+
+		verdict_of_cpu(&one, &tw->cpus[i], tw, req);
+		if (one.state > all || (one.state == VERDICT_KEPT && all == VERDICT_UNUSED))
+			all = one.state;
+	}
+	return all == VERDICT_UNUSED ? VERDICT_INCONCLUSIVE : all;
+}
+
+const char *verdict_name(enum verdict_state state)
+{
+	static const char *const names[] = {
+		[VERDICT_KEPT] = "kept",
+		[VERDICT_UNUSED] = "unused",
+		[VERDICT_INCONCLUSIVE] = "inconclusive",
+		[VERDICT_BROKEN] = "broken",
+	};
+
+	return names[state];
+}
+
+void verdict_free(struct verdict *verdict)
+{
+	namelist_free(&verdict->reasons);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Was isolation kept? From what was counted and the limits of the [verdict] section. What was not
+ * seen in full is never called kept.
+ */
+#ifndef PROBE_VERDICT_H
+#define PROBE_VERDICT_H
+
+#include "../isolcore/request.h"
+#include "trace_watch.h"
+
+enum verdict_state {
+	VERDICT_KEPT,
+	VERDICT_UNUSED, /* no thread of the command ran on the CPU */
+	VERDICT_INCONCLUSIVE,
+	VERDICT_BROKEN,
+};
+
+struct verdict {
+	enum verdict_state state;
+	struct namelist reasons; /* sentences; empty if kept */
+};
+
+/* Of one CPU. */
+void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
+                    const struct trace_watch *tw, const struct request *req);
+/* Of all: broken if one is; else inconclusive if one is, or none was used; else kept. */
+enum verdict_state verdict_of_all(const struct trace_watch *tw, const struct request *req);
+const char *verdict_name(enum verdict_state state); /* "kept" */
+void verdict_free(struct verdict *verdict);
+#define _cleanup_verdict_ _cleanup_(verdict_free)
+
+#endif
