@@ -66,9 +66,11 @@ void launch_hold_signals(struct launch_signals *inherited);
 enum launch_event {
 	LAUNCH_STARTED,
 	LAUNCH_TICK,
-	LAUNCH_ENDED
+	LAUNCH_ENDED,
+	LAUNCH_POLL, /* when the call before has asked for it */
 };
-typedef void launch_watch_fn(void *ctx, enum launch_event event, pid_t pid);
+/* Returns after how many ms it wants to be called with LAUNCH_POLL; 0: not. */
+typedef unsigned int launch_watch_fn(void *ctx, enum launch_event event, pid_t pid);
 
 /*
  * Forks, configures, execs, forwards signals, follows job control, waits. Returns 0 when the

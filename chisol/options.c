@@ -90,20 +90,22 @@ static int act_report(struct options *o, const char *arg, struct error *err)
 	return 0;
 }
 
+static const char *const fail_names[] = { "broken", "inconclusive", "drift" };
+
 static int act_fail_on(struct options *o, const char *arg, struct error *err)
 {
 	_cleanup_free_
-	char *shown = text_quote(arg);
+	char *shown = NULL;
 
-	if (!strcmp(arg, "broken") || !strcmp(arg, "inconclusive"))
-		return error_set(err, EINVAL,
-		                 "--fail-on %s: that verdict comes from the probe, which this "
-		                 "version of chisol does not have; it takes drift",
-		                 arg);
-	if (strcmp(arg, "drift") != 0)
-		return error_set(err, EINVAL, "--fail-on %s: it takes drift", shown);
-	o->fail_on_drift = true;
-	return 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(fail_names); i++) {
+		if (!strcmp(arg, fail_names[i])) {
+			o->fail_on |= 1u << i;
+			return 0;
+		}
+	}
+	shown = text_quote(arg);
+	return error_set(err, EINVAL, "--fail-on %s: it takes broken, inconclusive or drift",
+	                 shown);
 }
 
 static int act_root(struct options *o, const char *arg, struct error *err)
@@ -118,12 +120,6 @@ static int act_verbose(struct options *o, const char *arg, struct error *err)
 	(void)arg, (void)err;
 	o->verbose = true;
 	return 0;
-}
-
-static int act_probe(struct options *o, const char *arg, struct error *err)
-{
-	(void)o, (void)arg;
-	return error_set(err, EINVAL, "this version of chisol does not have the probe");
 }
 
 static const struct option_row rows[] = {
@@ -163,10 +159,16 @@ static const struct option_row rows[] = {
 
 	{ 'r', "report", "FORMAT[:FILE]", .with = ~ON(ACTION_DRY_RUN) | ON(ACTION_INFO),
 	  .act = act_report, .heading = "What to tell, and where",
-	  .help = "text or json, on standard error or in FILE; may be repeated;\n"
+	  .help = "text, json, or jsonl (breaks as they are found), on standard error or\n"
+	          "in FILE; may be repeated;\n"
 	          "with --check, --status, --restore and --info on standard output" },
-	{ 'f', "fail-on", "drift", .with = ON_RUN, .act = act_fail_on,
-	  .help = "exit with 122 if a setting did not last, though the command exited 0" },
+	{ 'P', "probe", "[=MODE]", .with = ON_PLAN, .key = "probe.mode", .no_arg = "auto",
+	  .help = "tell who broke the isolation, when and for how long: auto or\n"
+	          "watch (by the kernel's trace events)" },
+	{ 'f', "fail-on", "WHAT", .with = ON_RUN, .act = act_fail_on,
+	  .help = "though the command exited 0, exit with 120 if isolation was broken,\n"
+	          "121 if inconclusive, 122 on drift (a setting did not last);\n"
+	          "may be repeated" },
 	{ OPT_ROOT, "root", "DIR", .with = ON(ACTION_DRY_RUN) | ON(ACTION_CHECK) | ON(ACTION_INFO),
 	  .act = act_root, .help = "look at a recorded /proc and /sys under DIR instead" },
 	{ 'v', "verbose", NULL, .with = ON_ALL, .act = act_verbose,
@@ -174,7 +176,6 @@ static const struct option_row rows[] = {
 	{ 'h', "help", NULL, .with = ON_ALL, .action = ACTION_HELP, .help = "print this" },
 	{ 'V', "version", NULL, .with = ON_ALL, .action = ACTION_VERSION,
 	  .help = "print the version" },
-	{ 'P', "probe", "[=MODE]", .with = ON_ALL, .act = act_probe },
 };
 
 /* The options as they were used, in their order. */
@@ -309,6 +310,14 @@ static int check_inherit_value(const struct option_row *row, const char *arg, st
 	                 shown);
 }
 
+static int check_probe_value(const struct option_row *row, const char *arg, struct error *err)
+{
+	if (row->letter != 'P' || strcmp(arg, "thread") != 0)
+		return 0;
+	return error_set(err, EINVAL,
+	                 "--probe=thread is not in this version of chisol; it takes auto or watch");
+}
+
 /* Sets the profile key that an option stands for. */
 static int apply_key(struct options *o, const struct option_row *row, const char *arg,
                      struct error *err)
@@ -319,6 +328,8 @@ static int apply_key(struct options *o, const struct option_row *row, const char
 	enum given given = o->req.origins[index].given;
 	int rc = check_inherit_value(row, arg, err);
 
+	if (!rc)
+		rc = check_probe_value(row, arg, err);
 	if (rc)
 		return rc;
 	if (!*arg)
@@ -359,7 +370,7 @@ static int apply_uses(struct options *o, const struct uses *uses, bool *usage, s
 				continue;
 			*usage = row->act != act_profile;
 			if (row->key)
-				rc = apply_key(o, row, row->no_arg ? row->no_arg : arg, err);
+				rc = apply_key(o, row, arg ? arg : row->no_arg, err);
 			else if (row->act)
 				rc = row->act(o, arg, err);
 			if (rc)
@@ -408,7 +419,8 @@ static int check_command(const struct options *o, struct error *err)
 /* What is printed instead of running a command has one form and goes to standard output. */
 static int check_sinks(const struct options *o, struct error *err)
 {
-	if (o->action == ACTION_RUN || !o->n_sinks || (o->n_sinks == 1 && !o->sinks[0].path))
+	if (o->action == ACTION_RUN || !o->n_sinks ||
+	    (o->n_sinks == 1 && !o->sinks[0].path && o->sinks[0].format != REPORT_JSONL))
 		return 0;
 	return error_set(err, EINVAL,
 	                 "--%s prints one report on standard output: --report takes text or json "

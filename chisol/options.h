@@ -21,12 +21,16 @@ enum action {
 	ACTION_VERSION,
 };
 
+#define FAIL_ON_BROKEN       (1u << 0)
+#define FAIL_ON_INCONCLUSIVE (1u << 1)
+#define FAIL_ON_DRIFT        (1u << 2)
+
 struct options {
 	enum action action;
 	enum dry_run_format dry_run_format;
 	struct report_sink *sinks; /* not opened; at most one, without a path, unless ACTION_RUN */
 	size_t n_sinks, sinks_room;
-	bool fail_on_drift;
+	unsigned int fail_on; /* FAIL_ON_ bits */
 	bool verbose;
 	const char *root;   /* "/" or the recorded tree; borrowed from argv */
 	struct request req; /* argv set; to be resolved */
@@ -47,7 +51,9 @@ void options_free(struct options *o);
 void options_print_help(FILE *out);
 void options_print_version(FILE *out);
 
-/* The exit statuses for --fail-on when the command itself exited 0. 120 and 121 are the probe's. */
-#define EXIT_DRIFTED 122
+/* The exit statuses for --fail-on when the command itself exited 0. */
+#define EXIT_BROKEN       120
+#define EXIT_INCONCLUSIVE 121
+#define EXIT_DRIFTED      122
 
 #endif

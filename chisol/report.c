@@ -16,6 +16,7 @@ static const struct {
 } formats[] = {
 	{ "text", REPORT_TEXT, report_text },
 	{ "json", REPORT_JSON, report_json },
+	{ "jsonl", REPORT_JSONL, report_jsonl },
 };
 
 int report_sink_parse(struct report_sink *sink, const char *text, struct error *err)
@@ -35,8 +36,8 @@ int report_sink_parse(struct report_sink *sink, const char *text, struct error *
 		sink->path = text[len] ? xstrdup(text + len + 1) : NULL;
 		return 0;
 	}
-	return error_set(err, EINVAL, "unknown report format '%.*s': it is text or json", (int)len,
-	                 text);
+	return error_set(err, EINVAL, "unknown report format '%.*s': it is text, json or jsonl",
+	                 (int)len, text);
 }
 
 /* The descriptor that a path stands for, or -1: opening it anew would start at offset 0 again. */
@@ -162,13 +163,33 @@ static int write_all(int fd, const char *text, size_t left)
 	return rc;
 }
 
+int report_sink_empty(const struct report_sink *sink, struct error *err)
+{
+	struct stat st;
+
+	/* A duplicated descriptor stands where its owner left it. */
+	if (sink->path && descriptor_of(sink->path) < 0 && !fstat(sink->fd, &st) &&
+	    S_ISREG(st.st_mode) && ftruncate(sink->fd, 0) < 0)
+		return error_errno(err, errno, "cannot empty report file %s", sink->path);
+	return 0;
+}
+
+int report_sink_add(const struct report_sink *sink, const char *text, size_t len, struct error *err)
+{
+	int rc = write_all(sink->fd, text, len);
+
+	if (rc)
+		return error_errno(err, rc, "cannot write the report to %s",
+		                   sink->path ? sink->path : "standard error");
+	return 0;
+}
+
 int report_write(const struct report_sink *sink, const struct run_report *report, struct error *err)
 {
 	_cleanup_free_
 	char *text = NULL;
 	const char *where = sink->path ? sink->path : "standard error";
 	size_t len = 0;
-	struct stat st;
 	FILE *out = open_memstream(&text, &len);
 	int rc;
 
@@ -177,15 +198,9 @@ int report_write(const struct report_sink *sink, const struct run_report *report
 	formats[sink->format].render(out, report);
 	if (fclose(out) == EOF)
 		return error_errno(err, errno, "cannot make the report for %s", where);
-	/* The old report goes only now that there is a new one; a duplicated descriptor stands
-	 * where its owner left it. */
-	if (sink->path && descriptor_of(sink->path) < 0 && !fstat(sink->fd, &st) &&
-	    S_ISREG(st.st_mode) && ftruncate(sink->fd, 0) < 0)
-		return error_errno(err, errno, "cannot empty report file %s", where);
-	rc = write_all(sink->fd, text, len);
-	if (rc)
-		return error_errno(err, rc, "cannot write the report to %s", where);
-	return 0;
+	/* The old report goes only now that there is a new one. */
+	rc = sink->format == REPORT_JSONL ? 0 : report_sink_empty(sink, err);
+	return rc ? rc : report_sink_add(sink, text, len, err);
 }
 
 void report_sink_close(struct report_sink *sink)

@@ -12,8 +12,11 @@
 
 enum report_format {
 	REPORT_TEXT,
-	REPORT_JSON
+	REPORT_JSON,
+	REPORT_JSONL, /* breaks as they are found; the other two come after the run */
 };
+
+struct probe_report;
 
 struct run_report {
 	const struct system *sys;
@@ -21,6 +24,7 @@ struct run_report {
 	const struct plan *plan;
 	const struct launch_result *result;
 	const struct interrupt_table *interrupts; /* what hit the workload's CPUs during the run */
+	struct probe_report *probe;               /* not const: names are looked up when told */
 	const char *run_id;
 	const char *failure; /* chisol's own failure, one sentence; NULL: none */
 	bool verbose;        /* text: name every setting, fold nothing */
@@ -50,11 +54,22 @@ int report_sink_parse(struct report_sink *sink, const char *text, struct error *
 int report_sink_open(struct report_sink *sink, struct error *err);
 int report_write(const struct report_sink *sink, const struct run_report *report,
                  struct error *err);
+/* Empties the file of a stream, and adds text to it. */
+int report_sink_empty(const struct report_sink *sink, struct error *err);
+int report_sink_add(const struct report_sink *sink, const char *text, size_t len,
+                    struct error *err);
 void report_sink_close(struct report_sink *sink);
 
 /* The two readings, for report_write(). */
 void report_text(FILE *out, const struct run_report *report);
 void report_json(FILE *out, const struct run_report *report);
+void report_jsonl(FILE *out, const struct run_report *report); /* the last line */
+
+/* Prints "  label         text", folded. */
+#define REPORT_INDENT 16 /* two spaces, a label, two spaces */
+int report_label(FILE *out, const char *label);
+#define report_line(out, label, ...) \
+	escape_fold(out, report_label(out, label), REPORT_INDENT, __VA_ARGS__)
 
 /* Other readings of a plan (dryrun.c, check.c): on standard output. */
 enum dry_run_format {

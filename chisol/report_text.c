@@ -2,20 +2,19 @@
 #include "report.h"
 
 #include "escape.h"
+#include "report_probe.h"
 #include "setting.h"
 #include "utc.h"
 
 #include <sys/wait.h>
 
-#define INDENT 16 /* two spaces, a label, two spaces */
+#define INDENT     REPORT_INDENT
+#define print_line report_line
 
-static int print_label(FILE *out, const char *label)
+int report_label(FILE *out, const char *label)
 {
-	return fprintf(out, "  %-*s", INDENT - 2, label);
+	return fprintf(out, "  %-*s", REPORT_INDENT - 2, label);
 }
-
-/* Prints "  label         text", folded. */
-#define print_line(out, label, ...) escape_fold(out, print_label(out, label), INDENT, __VA_ARGS__)
 
 static char *outcome_words(const struct run_report *report)
 {
@@ -320,6 +319,8 @@ void report_text(FILE *out, const struct run_report *report)
 		fprintf(out, "settings %s: ", setting_verdict(&tally));
 		print_tally(out, &tally);
 	}
+	if (report->probe && report->probe->asked)
+		fprintf(out, "; isolation %s", verdict_name(probe_verdict(report)));
 	putc('\n', out);
 	if (report->failure)
 		print_line(out, "failed", "%s", report->failure);
@@ -329,5 +330,6 @@ void report_text(FILE *out, const struct run_report *report)
 	print_settings(out, report);
 	print_notes(out, report);
 	print_leftovers(out, report);
+	report_probe_text(out, report);
 	print_interrupts(out, report);
 }

@@ -5,6 +5,7 @@
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
 #include "escape.h"
+#include "report_probe.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -22,6 +23,23 @@ static int take_lock(struct run *run, struct error *err)
 	return run_list_load(&run->others, run->sys, err);
 }
 
+/* After request_settle(): what makes no sense without the probe. */
+static int check_probe_options(const struct options *options, struct error *err)
+{
+	if (policy_asked(options->req.probe.policy))
+		return 0;
+	if (options->fail_on & (FAIL_ON_BROKEN | FAIL_ON_INCONCLUSIVE))
+		return error_set(err, EINVAL,
+		                 "--fail-on %s is about what the probe finds: add --probe",
+		                 options->fail_on & FAIL_ON_BROKEN ? "broken" : "inconclusive");
+	for (size_t i = 0; i < options->n_sinks; i++)
+		if (options->sinks[i].format == REPORT_JSONL)
+			return error_set(err, EINVAL,
+			                 "--report jsonl tells the breaks that the probe finds: "
+			                 "add --probe");
+	return 0;
+}
+
 int run_prepare(struct run *run, const struct system *sys, struct options *options,
                 struct error *err)
 {
@@ -37,6 +55,8 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	rc = request_settle(req, err);
 	if (!rc && options->action == ACTION_RUN && request_changes_machine(req))
 		rc = take_lock(run, err);
+	if (!rc)
+		rc = check_probe_options(options, err);
 	if (rc)
 		return rc;
 	run_list_cpus(&run->others, sys, &taken);
@@ -138,8 +158,8 @@ static int write_reports(const struct options *options, const struct run_report 
  * only tried, and what there is to tell, wants a parent that tells it. */
 static bool can_exec_in_place(const struct run *run)
 {
-	if (plan_changes_system(&run->plan) || run->options->n_sinks ||
-	    run->options->fail_on_drift || run->plan.n_notes)
+	if (plan_changes_system(&run->plan) || run->options->n_sinks || run->options->fail_on ||
+	    run->plan.n_notes || policy_asked(run->options->req.probe.policy))
 		return false;
 	/* Known since the plan was made: cannot be had, which is told or ends the launch. */
 	plan_for_each (knob, &run->plan)
@@ -170,12 +190,112 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 	return plan_apply(&run->plan, run->sys, journal, err);
 }
 
+/* What streams the breaks as they are found. */
+struct stream {
+	const struct options *options;
+	struct trace_watch *watch;
+	struct namelist *warnings;
+	bool failed;
+};
+
+static void stream_text(struct stream *stream, const char *text, size_t len)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct options *options = stream->options;
+
+	for (size_t i = 0; i < options->n_sinks && !stream->failed; i++) {
+		if (options->sinks[i].format != REPORT_JSONL ||
+		    !report_sink_add(&options->sinks[i], text, len, &err))
+			continue;
+		namelist_add(stream->warnings, err.text);
+		stream->failed = true;
+	}
+}
+
+static void stream_break(void *ctx, const struct isolation_break *brk)
+{
+	struct stream *stream = ctx;
+	_cleanup_free_
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		mem_exhausted();
+	report_jsonl_break(out, stream->watch, brk);
+	fclose(out);
+	stream_text(stream, text, len);
+}
+
+static int stream_begin(struct stream *stream, const struct run_report *report, struct error *err)
+{
+	const struct options *options = stream->options;
+	_cleanup_free_
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		mem_exhausted();
+	report_jsonl_head(out, report);
+	fclose(out);
+	for (size_t i = 0; i < options->n_sinks; i++) {
+		if (options->sinks[i].format != REPORT_JSONL)
+			continue;
+		if (report_sink_empty(&options->sinks[i], err))
+			return -err->err;
+		stream->watch->on_break = stream_break;
+		stream->watch->ctx = stream;
+	}
+	stream_text(stream, text, len);
+	return 0;
+}
+
+/* Not permitted or not possible is told, and makes the verdict inconclusive; it ends the launch
+ * only where the profile requires the probe by its policy. */
+static int open_probe(struct run *run, struct probe_report *probe, struct watch *watch,
+                      struct error *err)
+{
+	const struct request *req = &run->options->req;
+	_cleanup_error_ struct error why = ERROR_INIT;
+
+	probe->asked = policy_asked(req->probe.policy);
+	if (!probe->asked)
+		return 0;
+	if (!trace_watch_open(&probe->watch, run->sys, &req->cpus.workload,
+	                      (size_t)req->probe.ring * 1024, &why)) {
+		probe->watch.grace = req->verdict.grace * 1000000ull;
+		watch->trace = &probe->watch;
+		return 0;
+	}
+	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
+		return error_move(err, &why);
+	probe->unavailable = xstrdup(why.text);
+	return 0;
+}
+
+/* The status that --fail-on asks for instead of 0; 0: none. */
+static int failed_on(const struct options *options, const struct run_report *report)
+{
+	enum verdict_state verdict = probe_verdict(report);
+
+	if (options->fail_on & FAIL_ON_BROKEN && verdict == VERDICT_BROKEN)
+		return EXIT_BROKEN;
+	if (options->fail_on & FAIL_ON_INCONCLUSIVE && verdict == VERDICT_INCONCLUSIVE)
+		return EXIT_INCONCLUSIVE;
+	if (options->fail_on & FAIL_ON_DRIFT && report->n_drifted)
+		return EXIT_DRIFTED;
+	return 0;
+}
+
 int run_command(struct run *run, struct error *err)
 {
 	struct options *options = run->options;
 	_cleanup_watch_ struct watch watch = { .sys = run->sys,
 		                               .req = &options->req,
 		                               .plan = &run->plan };
+	_cleanup_probe_report_ struct probe_report probe = { 0 };
+	struct stream stream = { options, &probe.watch, &watch.warnings, false };
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
 	struct launch_signals inherited;
@@ -185,6 +305,7 @@ int run_command(struct run *run, struct error *err)
 		                     .plan = &run->plan,
 		                     .result = &result,
 		                     .interrupts = &watch.during,
+		                     .probe = &probe,
 		                     .run_id = run->id,
 		                     .verbose = options->verbose };
 	int rc = 0;
@@ -206,6 +327,10 @@ int run_command(struct run *run, struct error *err)
 	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
+		rc = open_probe(run, &probe, &watch, err);
+	if (!rc)
+		rc = stream_begin(&stream, &report, err);
+	if (!rc)
 		rc = launch_and_wait(run->sys, &options->req, &run->plan,
 		                     journal.path ? &journal : NULL, &inherited, watch_run, &watch,
 		                     &result, err);
@@ -222,7 +347,7 @@ int run_command(struct run *run, struct error *err)
 	}
 	if (write_reports(options, &report, report_asked ? err : NULL) && report_asked)
 		return EXIT_CHISOL;
-	if (options->fail_on_drift && watch.n_drifted && result.wait_status == 0)
-		exit(EXIT_DRIFTED);
+	if (result.wait_status == 0 && failed_on(options, &report))
+		exit(failed_on(options, &report));
 	launch_end_like(&result);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "supervise.h"
 
-#include "../isolcore/process.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -59,20 +57,33 @@ static void pass_on(const struct supervision *s, const struct signalfd_siginfo *
 		kill(s->pid, (int)info->ssi_signo);
 }
 
+static pid_t parent_of(const struct sysroot *root, pid_t pid)
+{
+	_cleanup_free_
+	char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
+	const char *after_name;
+	int parent = 0;
+
+	if (sysroot_read(root, path, &text, NULL))
+		return 0;
+	after_name = strrchr(text, ')');
+	if (!after_name || sscanf(after_name, ") %*c %9d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
 /* Did the command, or a process that descends from it, send this? A sender that is gone already or
  * is outside of this pid namespace counts as somebody else. */
 static bool sent_from_within(const struct supervision *s, const struct signalfd_siginfo *info)
 {
-	pid_t self = getpid(), pid = (pid_t)info->ssi_pid;
-	struct process process;
+	pid_t self = getpid();
 
 	if (info->ssi_code > 0)
 		return false;
-	for (; pid > 1 && pid != self; pid = process.parent) {
+	for (pid_t pid = (pid_t)info->ssi_pid; pid > 1 && pid != self;
+	     pid = parent_of(&s->sys->root, pid)) {
 		if (pid == s->pid)
 			return true;
-		if (process_read(&process, &s->sys->root, pid, NULL))
-			break;
 	}
 	/* chisol itself: SIGPIPE of its own writes. */
 	return (pid_t)info->ssi_pid == self;
@@ -239,10 +250,22 @@ static int never_started(enum handover_end end, int wait_status, struct launch_r
 	                 how_it_ended(wait_status, &how));
 }
 
-/* Time until the next tick, for poll(2). */
-static int timeout_ms(const struct supervision *s, bool started, long long next_tick)
+struct watch_times {
+	long long tick, poll; /* when the next is due */
+};
+
+static void call_watch(const struct supervision *s, enum launch_event event,
+                       struct watch_times *next)
 {
-	long long left = next_tick - now_ns();
+	unsigned int ms = s->watch(s->ctx, event, s->pid);
+
+	next->poll = ms ? now_ns() + ms * 1000000LL : LLONG_MAX;
+}
+
+/* Time until the next call of watch, for poll(2). */
+static int timeout_ms(const struct supervision *s, bool started, const struct watch_times *next)
+{
+	long long left = (next->tick < next->poll ? next->tick : next->poll) - now_ns();
 
 	if (!started || !s->watch)
 		return -1;
@@ -252,14 +275,14 @@ static int timeout_ms(const struct supervision *s, bool started, long long next_
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
-static long long tick(const struct supervision *s)
+static void tick(const struct supervision *s, struct watch_times *next)
 {
 	long long began = now_ns(), ended, share;
 
-	s->watch(s->ctx, LAUNCH_TICK, s->pid);
+	call_watch(s, LAUNCH_TICK, next);
 	ended = now_ns();
 	share = (ended - began) * TICK_SHARE;
-	return ended + (share > TICK_NS ? share : TICK_NS);
+	next->tick = ended + (share > TICK_NS ? share : TICK_NS);
 }
 
 int supervise(const struct supervision *s, struct launch_result *result, struct error *err)
@@ -268,7 +291,8 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 	enum handover_end end = HANDOVER_CUT;
 	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN },
 		                { .fd = s->channel, .events = POLLIN } };
-	long long began = now_ns(), next_tick = began + TICK_NS;
+	long long began = now_ns();
+	struct watch_times next = { began + TICK_NS, LLONG_MAX };
 	int status = 0;
 
 	clock_gettime(CLOCK_REALTIME, &result->began);
@@ -277,7 +301,7 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 		siginfo_t stopped = { 0 };
 
 		/* Whatever it returns, what there is to do is found by looking. */
-		poll(fds, 2, timeout_ms(s, result->started, next_tick));
+		poll(fds, 2, timeout_ms(s, result->started, &next));
 		if (fds[1].fd >= 0 && handover_receive(&words, s->channel) <= 0) {
 			fds[1].fd = -1;
 			child_changed = true;
@@ -286,12 +310,14 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 			clock_gettime(CLOCK_REALTIME, &result->began);
 			began = now_ns();
 			if (result->started && s->watch)
-				s->watch(s->ctx, LAUNCH_STARTED, s->pid);
-			next_tick = now_ns() + TICK_NS;
+				call_watch(s, LAUNCH_STARTED, &next);
+			next.tick = now_ns() + TICK_NS;
 		}
 		pass_signals(s, &child_changed);
-		if (result->started && s->watch && now_ns() >= next_tick)
-			next_tick = tick(s);
+		if (result->started && s->watch && now_ns() >= next.poll)
+			call_watch(s, LAUNCH_POLL, &next);
+		if (result->started && s->watch && now_ns() >= next.tick)
+			tick(s, &next);
 		if (!child_changed)
 			continue;
 		if (!waitid(P_PID, (id_t)s->pid, &stopped, WSTOPPED | WNOHANG) && stopped.si_pid)
@@ -305,7 +331,7 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 	if (s->foreground)
 		take_terminal_back(s);
 	if (result->started && s->watch)
-		s->watch(s->ctx, LAUNCH_ENDED, s->pid);
+		call_watch(s, LAUNCH_ENDED, &next);
 	if (waitpid(s->pid, &status, 0) < 0)
 		return error_errno(err, errno, "cannot wait for the command");
 	result->wait_status = status;

@@ -4,6 +4,8 @@
 #include "../isolcore/irq.h"
 #include "utc.h"
 
+#define WATCH_POLL_MS 200 /* a ring of 4 MiB takes about 200,000 events a second */
+
 static void warn(struct watch *watch, char *sentence)
 {
 	struct namelist *list = &watch->warnings;
@@ -57,26 +59,38 @@ static void observe_task(const struct watch *watch, pid_t pid)
 	}
 }
 
-void watch_run(void *ctx, enum launch_event event, pid_t pid)
+unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 {
 	struct watch *watch = ctx;
 
 	switch (event) {
 	case LAUNCH_STARTED:
+		/* The two count over the same time, to compare them by. */
 		count_interrupts(watch, &watch->before);
+		if (watch->trace)
+			trace_watch_start(watch->trace, pid);
 		observe_task(watch, pid);
+		break;
+	case LAUNCH_POLL:
 		break;
 	case LAUNCH_TICK:
 		observe_task(watch, pid);
 		look(watch, true);
 		break;
 	case LAUNCH_ENDED:
+		if (watch->trace)
+			trace_watch_stop(watch->trace);
 		count_interrupts(watch, &watch->during);
 		interrupts_subtract(&watch->during, &watch->before);
 		observe_task(watch, pid);
 		look(watch, false);
-		break;
+		if (watch->trace)
+			trace_watch_finish(watch->trace);
+		return 0;
 	}
+	if (watch->trace && event != LAUNCH_STARTED)
+		trace_watch_read(watch->trace);
+	return watch->trace ? WATCH_POLL_MS : 0;
 }
 
 void watch_free(struct watch *watch)

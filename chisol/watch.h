@@ -2,25 +2,27 @@
 /*
  * What is seen of a run while the command runs, from a housekeeping CPU: what hit the workload's
  * CPUs between start and end, settings that drift, new interrupts, and what the command's own
- * process looks like at its end.
+ * process looks like at its end; and, with the probe, what broke the isolation.
  */
 #ifndef CHISOL_WATCH_H
 #define CHISOL_WATCH_H
 
 #include "launch.h"
 #include "../isolcore/interrupts.h"
+#include "../probe/trace_watch.h"
 
 struct watch {
 	const struct system *sys;
 	const struct request *req;
 	struct plan *plan;
 	struct interrupt_table before, during; /* during: the increase, after LAUNCH_ENDED */
+	struct trace_watch *trace;             /* opened; NULL: no probe */
 	size_t n_drifted;
 	struct namelist warnings;
 };
 
 /* A launch_watch_fn. */
-void watch_run(void *ctx, enum launch_event event, pid_t pid);
+unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid);
 void watch_free(struct watch *watch);
 #define _cleanup_watch_ _cleanup_(watch_free)
 

@@ -9,7 +9,7 @@
 #include "machine.h"
 
 struct process {
-	pid_t pid, parent;
+	pid_t pid;
 	unsigned long long start_time;
 	unsigned long flags; /* PROCESS_ flags below */
 	char state;          /* 'R', 'S', ... 'Z': a zombie, which runs no more */
@@ -32,9 +32,8 @@ struct pids {
 	size_t n, room;
 };
 
-/* The processes whose command (/proc/PID/comm) matches a pattern (fnmatch(3)), in ascending order.
- */
-int process_find(struct pids *pids, const struct sysroot *root, const char *pattern,
+/* The processes whose command begins with prefix (/proc/PID/comm), in ascending order. */
+int process_find(struct pids *pids, const struct sysroot *root, const char *prefix,
                  struct error *err);
 void pids_free(struct pids *pids);
 #define _cleanup_pids_ _cleanup_(pids_free)

@@ -2,6 +2,7 @@
 #include "profile_keys.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 
 #include "text.h"
@@ -68,6 +69,18 @@ static const struct key_word inherit_words[] = {
 	{ 0 },
 };
 
+static const struct key_word probe_words[] = {
+	{ "auto", PROBE_AUTO },
+	{ "watch", PROBE_WATCH },
+	{ 0 },
+};
+
+static const struct key_word ignore_words[] = {
+	{ "self", VERDICT_IGNORE_SELF },
+	{ "none", 0 },
+	{ 0 },
+};
+
 #define AT(section_, name_, member)                    \
 	.section = #section_, .name = #name_,          \
 	.offset = offsetof(struct request, section_) + \
@@ -89,6 +102,8 @@ static const struct key_word inherit_words[] = {
 
 /* The kernel keeps the interval in jiffies in an int; HZ is 1000 at most. */
 #define STAT_INTERVAL_MAX 2147483
+
+#define RING_MAX 1048576 /* 1 GiB for each CPU */
 
 const struct profile_key profile_keys[] = {
 	{ AT(profile, policy, policy), .type = KEY_WORD, .words = policy_words,
@@ -179,6 +194,26 @@ const struct profile_key profile_keys[] = {
 	{ AT(user, no_new_privs, no_new_privs), .type = KEY_BOOL, .words = bool_words,
 	  .default_text = "no", .file = "prctl(PR_SET_NO_NEW_PRIVS)",
 	  .help = "no program that the command starts can gain privileges" },
+
+	POLICY(probe),
+	{ AT(probe, mode, mode), .type = KEY_WORD, .words = probe_words, .default_text = "auto",
+	  .file = "perf_event_open(2)", .since = "Linux 4.18, and root or CAP_PERFMON",
+	  .help = "how breaks of isolation are looked for" },
+	{ AT(probe, ring, ring), .type = KEY_NUMBER, .min = 64, .max = RING_MAX,
+	  .default_text = "4096", .file = "perf_event_open(2)",
+	  .help = "KiB for the trace events of each CPU" },
+
+	POLICY(verdict),
+	{ AT(verdict, max_breaks, max_breaks), .type = KEY_NUMBER, .max = INT_MAX,
+	  .default_text = "0", .help = "breaks that are allowed on each CPU" },
+	{ AT(verdict, max_gap, max_gap), .type = KEY_NUMBER, .max = INT_MAX,
+	  .help = "microseconds that a break may last" },
+	{ AT(verdict, budget_ppm, budget_ppm), .type = KEY_NUMBER, .max = 1000000,
+	  .help = "millionths of the time that breaks may take together" },
+	{ AT(verdict, grace, grace), .type = KEY_NUMBER, .max = INT_MAX, .default_text = "0",
+	  .help = "milliseconds after the start that are not judged" },
+	{ AT(verdict, ignore, ignore), .type = KEY_WORDS, .words = ignore_words,
+	  .default_text = "self", .help = "breaks that do not count" },
 	{ 0 },
 };
 const unsigned int n_profile_keys = ARRAY_SIZE(profile_keys) - 1;
@@ -197,6 +232,8 @@ const struct profile_section profile_sections[] = {
 	SECTION(task_isolation, .machine = true),
 	SECTION(vmstat, .machine = true),
 	SECTION(user, .must = true),
+	SECTION(probe),
+	SECTION(verdict),
 	{ .name = "workqueues" },
 	{ .name = "kthreads" },
 	{ .name = "scheduler" },
@@ -205,8 +242,6 @@ const struct profile_section profile_sections[] = {
 	{ .name = "cache" },
 	{ .name = "network" },
 	{ .name = "watchdogs" },
-	{ .name = "probe" },
-	{ .name = "verdict" },
 	{ .name = "load" },
 	{ 0 },
 };

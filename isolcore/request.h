@@ -61,6 +61,13 @@ enum isolation_abi {
 #define QUIESCE_VMSTAT_SYNC (1u << 0)
 #define INHERIT_CONF        (1u << 0)
 #define INHERIT_ACTIVE      (1u << 1)
+#define VERDICT_IGNORE_SELF (1u << 0)
+
+/* How the probe looks. */
+enum probe_mode {
+	PROBE_AUTO, /* as well as is permitted */
+	PROBE_WATCH,
+};
 
 /* Who gave a key its value; the later ones win over the earlier. */
 enum given {
@@ -132,6 +139,19 @@ struct request {
 		char *keep_caps; /* capability names, comma-separated */
 		bool no_new_privs;
 	} user;
+	struct {
+		enum policy policy;
+		enum probe_mode mode;
+		unsigned int ring; /* KiB for the trace events of a CPU */
+	} probe;
+	struct {
+		enum policy policy;
+		unsigned int max_breaks; /* per CPU; these three count only if they were given, */
+		unsigned int max_gap;    /* us      or max_breaks if none of them was */
+		unsigned int budget_ppm;
+		unsigned int grace;  /* ms after the start that do not count */
+		unsigned int ignore; /* VERDICT_IGNORE_ bits */
+	} verdict;
 };
 
 /* Policies are ordered: the stronger one wins where two askings meet. */
@@ -157,13 +177,11 @@ bool request_changes_machine(const struct request *req);
 /*
  * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and
  * checks them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The
- * sentence names who asked and the offending piece:
- *
- *   -EINVAL           values that contradict each other, a text that is no CPU list, or a workload
- *                     that leaves no housekeeping CPU to a section that needs one
- *   -ENXIO, -ENODEV   a CPU that does not exist, that is offline
- *   -EPERM            a CPU that chisol's cpuset does not have, if it is required and no group of
- *                     the run's own could have it
+ * sentence names who asked and the offending piece: -EINVAL          values that contradict each
+ * other, or a text that is no CPU list, or a workload that leaves no housekeeping CPU though a
+ * section that needs one is asked for -ENXIO, -ENODEV  a CPU that does not exist, that is offline
+ * -EPERM           a CPU that chisol's cpuset does not have, if it is required and no group of the
+ *                  run's own could have it
  */
 int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
                     struct error *err);

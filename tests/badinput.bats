@@ -118,10 +118,11 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	refuses "'xml'" -r xml
 	refuses 'no file name' -r json:
 	refuses '/nonexistent/report' -r json:/nonexistent/report
-	refuses 'it takes drift' -f nothing
-	refuses 'the probe, which this version of chisol does not have' -f broken
+	refuses 'it takes broken, inconclusive or drift' -f nothing
+	refuses 'add --probe' -f broken
+	refuses 'add --probe' -r jsonl
 	refuses 'the probe, which this version of chisol does not have' -r oslat-json:x
-	refuses 'does not have the probe' --probe
+	refuses '--probe=thread is not in this version' --probe=thread
 	refuses 'user "no-such-user" does not exist' -u no-such-user
 	refuses '"no_such_cap" is not a capability' -u nobody --keep-caps no_such_cap
 }

@@ -21,8 +21,8 @@ setup() {
 @test "the values of -q, -I, -r and -f are offered" {
 	[ "$(complete_words chisol -q v)" = vmstat_sync ]
 	[ "$(complete_words chisol -I conf,a)" = conf,active ]
-	[ "$(complete_words chisol --report j)" = json ]
-	[ "$(complete_words chisol -f '')" = drift ]
+	[ "$(complete_words chisol --report j)" = $'json\njsonl' ]
+	[ "$(complete_words chisol -f '' | sort | xargs)" = 'broken drift inconclusive' ]
 }
 
 @test "CPU words and numbers are offered, also after a comma" {

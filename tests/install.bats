@@ -37,10 +37,9 @@ setup_file() {
 }
 
 @test "a changed flag rebuilds, an unchanged one does not" {
-	local one=(make -C "$REPO" "$BUILD/obj/isolcore/mem.o" BUILD="$BUILD" prefix=/usr sysconfdir=/etc/test)
-	run "${one[@]}"
+	run make -C "$REPO" all BUILD="$BUILD" prefix=/usr sysconfdir=/etc/test
 	[[ $output != *" -c -o "* ]]
-	run "${one[@]}" LDFLAGS=-Wl,-O1
+	run make -C "$REPO" all BUILD="$BUILD" prefix=/usr sysconfdir=/etc/test LDFLAGS=-Wl,-O1
 	[[ $output == *" -c -o "* ]]
 }
 

@@ -106,7 +106,7 @@ valid() {
 @test "an unknown format is refused with the known ones" {
 	run "$CHISOL" -c 1 -r xml true
 	[ "$status" -eq 125 ]
-	[[ $output == *"'xml'"*"text or json"* ]]
+	[[ $output == *"'xml'"*"text, json or jsonl"* ]]
 }
 
 @test "a report to '-' comes after what the command wrote to standard output" {

@@ -72,7 +72,7 @@ static void teardown(struct launch *l)
 	free(l->events);
 }
 
-static void note_event(void *ctx, enum launch_event event, pid_t pid)
+static unsigned int note_event(void *ctx, enum launch_event event, pid_t pid)
 {
 	static const char *const names[] = { "started", "tick", "ended" };
 	struct launch *l = ctx;
@@ -83,6 +83,7 @@ static void note_event(void *ctx, enum launch_event event, pid_t pid)
 	                      access(path, R_OK) ? " unreadable" : "");
 	if (event == LAUNCH_TICK && l->on_tick)
 		close(open(l->on_tick, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	return 0;
 }
 
 static int launch(struct launch *l)

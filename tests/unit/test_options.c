@@ -124,7 +124,7 @@ static void reports_are_collected_and_not_opened(void **state)
 	assert_int_equal(o.sinks[1].format, REPORT_JSON);
 	assert_string_equal(o.sinks[1].path, "/nowhere/x.json");
 	assert_int_equal(o.sinks[1].fd, -1);
-	assert_true(o.fail_on_drift);
+	assert_int_equal(o.fail_on, FAIL_ON_DRIFT);
 }
 
 static void what_cannot_be_meant_is_refused(void **state)
@@ -187,11 +187,10 @@ static void what_cannot_be_meant_is_refused(void **state)
 		{ "-r xml true", "'xml'" },
 		{ "-r json: true", "no file name" },
 		{ "-r oslat-json true", "this version of chisol does not have" },
-		{ "-f broken true", "this version of chisol does not have" },
-		{ "-f inconclusive true", "this version of chisol does not have" },
-		{ "-f x true", "it takes drift" },
-		{ "--probe true", "this version of chisol does not have the probe" },
-		{ "-P true", "this version of chisol does not have the probe" },
+		{ "-f x true", "it takes broken, inconclusive or drift" },
+		{ "--probe=thread true", "--probe=thread is not in this version" },
+		{ "--probe=x true", "it takes auto or watch" },
+		{ "-C -r jsonl", "--check prints one report" },
 	};
 
 	(void)state;
@@ -230,7 +229,7 @@ static void help_is_readable_in_100_columns(void **state)
 	options_print_help(out);
 	fclose(out);
 	assert_non_null(strstr(text, " -c, --cpus LIST"));
-	assert_null(strstr(text, "probe"));
+	assert_non_null(strstr(text, " -P, --probe[=MODE]"));
 	for (char *line = text; *line; line += strcspn(line, "\n") + 1)
 		assert_in_range(strcspn(line, "\n"), 0, 100);
 	free(text);

@@ -90,7 +90,6 @@ static const struct trap traps[] = {
 	{ "[nonsense]\n", "p.conf:1: there is no section \"nonsense\"; chisol.conf(5)" },
 	{ "[ irq ]\n", "there is no section \" irq \"" },
 	{ "[power]\nx = 1\n", "p.conf:1: section [power] is not supported by this version" },
-	{ "[probe]\n", "p.conf:1: section [probe] is not supported by this version" },
 	{ "[irq\nthreads = yes\n", "p.conf:1: a section is not closed" },
 	{ "[irq] threads = yes\n", "p.conf:1: there is something after the \"]\"" },
 	{ "[irq]x\n", "p.conf:1: there is something after the \"]\"" },

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the probe has found, in the readings of a report: text, JSON, and JSON Lines, one break a
+ * line as it is found, so that a run that is killed leaves what was known.
+ */
+#ifndef CHISOL_REPORT_PROBE_H
+#define CHISOL_REPORT_PROBE_H
+
+#include "json.h"
+#include "../probe/verdict.h"
+
+struct probe_report {
+	bool asked;
+	struct trace_watch watch; /* opened unless unavailable says why not */
+	char *unavailable;
+};
+
+void probe_report_free(struct probe_report *probe);
+#define _cleanup_probe_report_ _cleanup_(probe_report_free)
+
+/* What can be said of all CPUs together; VERDICT_INCONCLUSIVE where nothing was seen. */
+enum verdict_state probe_verdict(const struct run_report *report);
+
+void report_probe_text(FILE *out, const struct run_report *report);
+json_t *json_probe(const struct run_report *report); /* null if not asked for */
+
+/* The lines of a stream: its head, one break, its end (report_jsonl()). */
+void report_jsonl_head(FILE *out, const struct run_report *report);
+void report_jsonl_break(FILE *out, struct trace_watch *watch, const struct isolation_break *brk);
+
+#endif
