@@ -171,8 +171,8 @@ static const struct option_row rows[] = {
 	          "may be repeated" },
 	{ OPT_ROOT, "root", "DIR", .with = ON(ACTION_DRY_RUN) | ON(ACTION_CHECK) | ON(ACTION_INFO),
 	  .act = act_root, .help = "look at a recorded /proc and /sys under DIR instead" },
-	{ 'v', "verbose", NULL, .with = ON_ALL, .act = act_verbose,
-	  .help = "tell every setting, not only those that need attention" },
+	{ 'v', "verbose", NULL, .with = ON_RUN, .act = act_verbose,
+	  .help = "report every setting, not only those that need attention" },
 	{ 'h', "help", NULL, .with = ON_ALL, .action = ACTION_HELP, .help = "print this" },
 	{ 'V', "version", NULL, .with = ON_ALL, .action = ACTION_VERSION,
 	  .help = "print the version" },
@@ -228,7 +228,7 @@ static void make_getopt_tables(char *letters, struct option *longs)
 		if (row->letter >= OPT_KEEP_CAPS)
 			continue;
 		*letters++ = (char)row->letter;
-		/* A letter takes no optional argument: "-nv" is -n and -v. */
+		/* A letter takes no optional argument: "-nc2" is -n and -c 2. */
 		if (row->arg && !takes_optional(row))
 			*letters++ = ':';
 	}

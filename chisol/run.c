@@ -159,7 +159,8 @@ static int write_reports(const struct options *options, const struct run_report 
 static bool can_exec_in_place(const struct run *run)
 {
 	if (plan_changes_system(&run->plan) || run->options->n_sinks || run->options->fail_on ||
-	    run->plan.n_notes || policy_asked(run->options->req.probe.policy))
+	    run->options->verbose || run->plan.n_notes ||
+	    policy_asked(run->options->req.probe.policy))
 		return false;
 	/* Known since the plan was made: cannot be had, which is told or ends the launch. */
 	plan_for_each (knob, &run->plan)

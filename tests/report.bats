@@ -122,6 +122,14 @@ valid() {
 	run -125 bash -c '"$1" -c 1 -p minimal -r text true 2>&-' bash "$CHISOL"
 }
 
+@test "verbose is told of every setting, also where nothing is to be undone, and elsewhere refused" {
+	run "$CHISOL" -c 1 -v true
+	[ "$status" = 0 ]
+	[[ $output == *"granted       cpus.affinity: asked 1, granted 1"* ]]
+	run -125 "$CHISOL" --check --verbose
+	[[ $output == *"-v does not go with --check"* ]]
+}
+
 @test "what cannot be printed on standard output is an error" {
 	local option
 	for option in --help --version --info --status --restore --dry-run --check; do

@@ -48,7 +48,7 @@ static void every_action_is_understood(void **state)
 		{ "-R", ACTION_RESTORE },
 		{ "--status", ACTION_STATUS },
 		{ "--status --status", ACTION_STATUS },
-		{ "-iv", ACTION_INFO },
+		{ "-ir json", ACTION_INFO },
 		{ "-i --root /tmp", ACTION_INFO },
 		{ "-i -s task_isolation.prctl_base=100 -r json", ACTION_INFO },
 		{ "-h", ACTION_HELP },
