@@ -58,12 +58,6 @@ static const char *verdict_name(int verdict)
 	return verdict ? "could-not-tell" : "as-asked";
 }
 
-static void add_advice(struct namelist *advice, char *sentence)
-{
-	advice->names = xgrow(advice->names, advice->n + 1, &advice->room, sizeof(*advice->names));
-	advice->names[advice->n++] = sentence;
-}
-
 static void advise(struct namelist *advice, const struct tally *tally, const struct machine *m,
                    const struct request *req)
 {
@@ -72,22 +66,23 @@ static void advise(struct namelist *advice, const struct tally *tally, const str
 	char *list = NULL;
 
 	if (tally->of[FINDING_DIFFERS])
-		add_advice(advice,
-		           xstrdup("chisol sets what differs for the time of a run; with "
-		                   "--dry-run=sh it prints a script that sets it for good"));
+		namelist_take(advice,
+		              xstrdup("chisol sets what differs for the time of a run; with "
+		                      "--dry-run=sh it prints a script that sets it for good"));
 	cpumask_copy(&ticking, &req->cpus.workload);
 	cpumask_andnot(&ticking, &m->nohz_full);
 	if (!req->cpus.asked || cpumask_empty(&ticking))
 		return;
 	list = cpumask_list(&ticking);
 	if (m->has_nohz_full)
-		add_advice(advice, xasprintf("the timer ticks on CPU %s; boot with nohz_full=%s "
-		                             "rcu_nocbs=%s",
-		                             list, list, list));
+		namelist_take(advice, xasprintf("the timer ticks on CPU %s; boot with nohz_full=%s "
+		                                "rcu_nocbs=%s",
+		                                list, list, list));
 	else
-		add_advice(advice, xasprintf("the timer ticks on CPU %s; that needs a kernel with "
-		                             "CONFIG_NO_HZ_FULL, booted with nohz_full=%s",
-		                             list, list));
+		namelist_take(advice,
+		              xasprintf("the timer ticks on CPU %s; that needs a kernel with "
+		                        "CONFIG_NO_HZ_FULL, booted with nohz_full=%s",
+		                        list, list));
 }
 
 /* One line a finding, for grep(1): not folded. */

@@ -87,13 +87,8 @@ static void print_tally(FILE *out, const struct setting_tally *tally)
 
 static void append_value(char **text, const char *word, const char *value)
 {
-	char *longer;
-
-	if (!value)
-		return;
-	longer = xasprintf("%s%s%s %s", *text, **text ? ", " : "", word, setting_value(value));
-	free(*text);
-	*text = longer;
+	if (value)
+		xappend(text, "%s%s %s", **text ? ", " : "", word, setting_value(value));
 }
 
 static void print_group(FILE *out, const char *label, const struct setting_group *group)

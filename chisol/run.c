@@ -127,12 +127,11 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 	if (!rc)
 		rc = run_restore(journal, run->sys, note_restored, &run->plan, &err);
 	if (rc) {
-		_cleanup_free_
 		char *warning = xasprintf(
 			"not everything is put back (%s); run \"chisol --restore\" to try again",
 			err.text);
 
-		namelist_add(warnings, warning);
+		namelist_take(warnings, warning);
 		/* Whoever reads reports in files reads them later, or never. */
 		if (!tells_people(run->options))
 			escape_fold(stderr, 0, 0, "chisol: %s", warning);

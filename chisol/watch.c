@@ -6,14 +6,6 @@
 
 #define WATCH_POLL_MS 200 /* a ring of 4 MiB takes about 200,000 events a second */
 
-static void warn(struct watch *watch, char *sentence)
-{
-	struct namelist *list = &watch->warnings;
-
-	list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
-	list->names[list->n++] = sentence;
-}
-
 /* Everything that the machine may have done to the settings since the last look. */
 static void look(struct watch *watch, bool running)
 {
@@ -29,9 +21,11 @@ static void look(struct watch *watch, bool running)
 	clock_gettime(CLOCK_REALTIME, &when);
 	now = utc_text(&when);
 	if (drifted)
-		warn(watch, xasprintf("%zu settings were found changed at %s", drifted, now));
+		namelist_take(&watch->warnings,
+		              xasprintf("%zu settings were found changed at %s", drifted, now));
 	if (appeared)
-		warn(watch, xasprintf("%zu new interrupts were found at %s", appeared, now));
+		namelist_take(&watch->warnings,
+		              xasprintf("%zu new interrupts were found at %s", appeared, now));
 }
 
 static void count_interrupts(struct watch *watch, struct interrupt_table *table)
@@ -39,7 +33,7 @@ static void count_interrupts(struct watch *watch, struct interrupt_table *table)
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	if (interrupts_read(table, watch->sys, &watch->req->cpus.workload, &err))
-		warn(watch, xstrdup(err.text));
+		namelist_take(&watch->warnings, xstrdup(err.text));
 }
 
 /* What a process that has ended does not show any more stays as it was at the last look. */

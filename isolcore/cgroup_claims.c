@@ -103,7 +103,7 @@ static bool look(void *ctx, const char *group)
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 	_cleanup_free_
 	char *v2 = xasprintf("%s/cgroup.controllers", group),
-	     *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL, *before = NULL;
+	     *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL;
 	size_t n = strlen(group);
 
 	if (!strcmp(group, search->run_group))
@@ -118,9 +118,7 @@ static bool look(void *ctx, const char *group)
 	if (!cpumask_intersects(&cpus, search->cpus))
 		return true;
 	list = cpumask_list(&cpus);
-	before = search->found;
-	search->found = xasprintf("%s%s%s (CPUs %s)", before ? before : "", before ? ", " : "",
-	                          group, list);
+	xappend(&search->found, "%s%s (CPUs %s)", search->found ? ", " : "", group, list);
 	return true;
 }
 

@@ -238,11 +238,7 @@ static void cross_check(struct cgroup_world *world)
 	if (rc && world->kind == CGROUP_NONE)
 		return;
 	if (rc || world->kind == CGROUP_NONE || strcmp(mount, world->mount)) {
-		char *text = xasprintf("%s (libcgroup finds it at %s)", world->sentence,
-		                       rc ? "no place" : mount);
-
-		free(world->sentence);
-		world->sentence = text;
+		xappend(&world->sentence, " (libcgroup finds it at %s)", rc ? "no place" : mount);
 	} else {
 		world->libcgroup = true;
 	}

@@ -214,11 +214,7 @@ static void parse_row(struct interrupt_table *table, const struct reader *reader
 
 static void note_unavailable(struct interrupt_table *table, const char *sentence)
 {
-	char *both = table->unavailable ? xasprintf("%s; %s", table->unavailable, sentence)
-	                                : xstrdup(sentence);
-
-	free(table->unavailable);
-	table->unavailable = both;
+	xappend(&table->unavailable, "%s%s", table->unavailable ? "; " : "", sentence);
 }
 
 static int read_file(struct interrupt_table *table, const struct system *sys, const char *path,

@@ -86,11 +86,8 @@ static void list_actions(const struct system *sys, const char *irq, struct namel
 	if (sysroot_list(&sys->root, dir, &all, NULL))
 		return;
 	for (size_t i = 0; i < all.n; i++)
-		if (!is_irq_file(all.names[i])) {
-			actions->names = xgrow(actions->names, actions->n + 1, &actions->room,
-			                       sizeof(*actions->names));
-			actions->names[actions->n++] = take_ptr(&all.names[i]);
-		}
+		if (!is_irq_file(all.names[i]))
+			namelist_take(actions, take_ptr(&all.names[i]));
 }
 
 /* "24 (eth0-rx-0, eth0-tx-0)": an interrupt as people know it. The caller frees it. */
@@ -98,13 +95,10 @@ static char *irq_title(const char *irq, const struct namelist *actions)
 {
 	char *title = xstrdup(irq);
 
-	for (size_t i = 0; i < actions->n; i++) {
-		char *longer = xasprintf("%s%s%s%s", title, i ? ", " : " (", actions->names[i],
-		                         i + 1 == actions->n ? ")" : "");
-
-		free(title);
-		title = longer;
-	}
+	for (size_t i = 0; i < actions->n; i++)
+		xappend(&title, "%s%s", i ? ", " : " (", actions->names[i]);
+	if (actions->n)
+		xappend(&title, ")");
 	return title;
 }
 

@@ -140,32 +140,6 @@ static int send_message(int fd, const char *message)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int receive_all(int fd, char **answer)
-{
-	_cleanup_free_
-	char *text = NULL;
-	size_t len = 0, room = 0;
-
-	for (;;) {
-		ssize_t n;
-
-		text = xgrow(text, len + 512, &room, 1);
-		n = recv(fd, text + len, room - len - 1, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (len > ANSWER_MAX)
-			return -EFBIG;
-	}
-	text[len] = '\0';
-	*answer = take_ptr(&text);
-	return 0;
-}
-
 /*
  * Sends a message and, if answer is not NULL, waits for the answer. Without one the message may
  * still be in the queue when this returns; irqbalance takes its messages in their order.
@@ -174,6 +148,7 @@ static int talk(const char *path, const char *message, char **answer, struct err
 {
 	_cleanup_close_
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	size_t len;
 	int rc = fd < 0 || set_timeouts(fd) ? -errno : connect_socket(fd, path);
 
 	if (rc == -ENOENT || rc == -ECONNREFUSED)
@@ -181,7 +156,7 @@ static int talk(const char *path, const char *message, char **answer, struct err
 	if (!rc)
 		rc = send_message(fd, message);
 	if (!rc && answer)
-		rc = receive_all(fd, answer);
+		rc = read_whole(fd, ANSWER_MAX, answer, &len);
 	if (rc == -EAGAIN)
 		return error_set(err, ETIMEDOUT,
 		                 "cannot say \"%s\" to irqbalance on %s: no answer within %d s",

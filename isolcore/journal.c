@@ -131,12 +131,8 @@ static char *command_line(char **argv)
 	_cleanup_free_
 	char *text = xstrdup("");
 
-	for (size_t i = 0; argv && argv[i] && strlen(text) < SHOWN_MAX; i++) {
-		char *longer = xasprintf("%s%s%s", text, i ? " " : "", argv[i]);
-
-		free(text);
-		text = longer;
-	}
+	for (size_t i = 0; argv && argv[i] && strlen(text) < SHOWN_MAX; i++)
+		xappend(&text, "%s%s", i ? " " : "", argv[i]);
 	return presentable(text);
 }
 

@@ -62,6 +62,19 @@ char *xasprintf(const char *fmt, ...)
 	return s;
 }
 
+void xappend(char **text, const char *fmt, ...)
+{
+	char *before = *text, *added;
+	va_list ap;
+
+	va_start(ap, fmt);
+	added = xvasprintf(fmt, ap);
+	va_end(ap);
+	*text = before ? xasprintf("%s%s", before, added) : xstrdup(added);
+	free(before);
+	free(added);
+}
+
 void xreplace(char **slot, const char *s)
 {
 	char *copy = s ? xstrdup(s) : NULL;

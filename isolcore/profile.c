@@ -32,19 +32,15 @@ static void complain(struct reader *r, const char *fmt, ...) __attribute__((form
 static void complain(struct reader *r, const char *fmt, ...)
 {
 	_cleanup_free_
-	char *what = NULL, *before = r->errors;
+	char *what = NULL;
 	va_list ap;
 
 	if (++r->n_errors > ERRORS_SHOWN)
-		goto keep;
+		return;
 	va_start(ap, fmt);
 	what = xvasprintf(fmt, ap);
 	va_end(ap);
-	r->errors = xasprintf("%s%s%s:%u: %s", before ? before : "", before ? "\n" : "", r->name,
-	                      r->line, what);
-	return;
-keep:
-	before = NULL;
+	xappend(&r->errors, "%s%s:%u: %s", r->errors ? "\n" : "", r->name, r->line, what);
 }
 
 /* inih must never see the trouble: a refused line is an empty one to it. */
@@ -280,43 +276,6 @@ int profile_parse(struct request *req, const char *name, const char *text, size_
 	return rc;
 }
 
-static int read_file(int fd, const char *path, char **text, size_t *len, struct error *err)
-{
-	_cleanup_free_
-	char *buf = NULL;
-	size_t room = 0, n = 0;
-
-	for (;;) {
-		ssize_t got;
-
-		buf = xgrow(buf, n + 4096, &room, 1);
-		got = read(fd, buf + n, room - n);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return error_errno(err, errno, "cannot read the profile %s", path);
-		if (got == 0)
-			break;
-		n += (size_t)got;
-		if (n > PROFILE_SIZE_MAX)
-			return error_set(err, EFBIG,
-			                 "cannot read the profile %s: it is larger than %u bytes",
-			                 path, PROFILE_SIZE_MAX);
-	}
-	*text = take_ptr(&buf);
-	*len = n;
-	return 0;
-}
-
-static void note_name(struct request *req, const char *name)
-{
-	char *names =
-		req->profile.names ? xasprintf("%s,%s", req->profile.names, name) : xstrdup(name);
-
-	free(req->profile.names);
-	req->profile.names = names;
-}
-
 /* Reads a file, which must be a regular one: others block, or never end. */
 static int load_file(struct request *req, const char *path, const char *name, struct error *err)
 {
@@ -336,18 +295,17 @@ static int load_file(struct request *req, const char *path, const char *name, st
 		return error_set(err, S_ISDIR(st.st_mode) ? EISDIR : EINVAL,
 		                 "cannot read the profile %s: it is %s", path,
 		                 S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
-	rc = read_file(fd, path, &text, &len, err);
+	rc = read_whole(fd, PROFILE_SIZE_MAX, &text, &len);
+	if (rc == -EFBIG)
+		return error_set(err, EFBIG,
+		                 "cannot read the profile %s: it is larger than %u bytes", path,
+		                 PROFILE_SIZE_MAX);
+	if (rc)
+		return error_errno(err, -rc, "cannot read the profile %s", path);
+	rc = profile_parse(req, path, text, len, err);
 	if (!rc)
-		rc = profile_parse(req, path, text, len, err);
-	if (!rc)
-		note_name(req, name);
+		xappend(&req->profile.names, "%s%s", req->profile.names ? "," : "", name);
 	return rc;
-}
-
-static void add(struct namelist *list, char *name)
-{
-	list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
-	list->names[list->n++] = name;
 }
 
 /* Does chisol run with privileges that its caller does not have in full? */
@@ -367,13 +325,13 @@ static void add_callers_dirs(struct namelist *dirs)
 		size_t len = strcspn(p, ":");
 
 		if (len)
-			add(dirs, xstrndup(p, len));
+			namelist_take(dirs, xstrndup(p, len));
 		p += len;
 	}
 	if (config && *config == '/') /* the XDG base directory specification ignores others */
-		add(dirs, xasprintf("%s/chisol", config));
+		namelist_take(dirs, xasprintf("%s/chisol", config));
 	else if (home && *home == '/')
-		add(dirs, xasprintf("%s/.config/chisol", home));
+		namelist_take(dirs, xasprintf("%s/.config/chisol", home));
 }
 
 /* conf/ beside the directory of the program. */
@@ -395,19 +353,19 @@ static void add_source_dir(struct namelist *dirs)
 		return;
 	dir = xasprintf("%s/conf", exe);
 	if (!access(dir, F_OK))
-		add(dirs, take_ptr(&dir));
+		namelist_take(dirs, take_ptr(&dir));
 }
 
 static void search_path(struct namelist *dirs)
 {
 	if (!privileges_are_lent())
 		add_callers_dirs(dirs);
-	add(dirs, xstrdup(CHISOL_SYSCONF_DIR));
+	namelist_take(dirs, xstrdup(CHISOL_SYSCONF_DIR));
 	/* Whoever may run this very file by sudo is not given more by what lies beside it; but
 	 * a hard link to a file with privileges of its own can lie anywhere. */
 	if (!getauxval(AT_SECURE))
 		add_source_dir(dirs);
-	add(dirs, xstrdup(CHISOL_CONF_DIR));
+	namelist_take(dirs, xstrdup(CHISOL_CONF_DIR));
 }
 
 /* The names of the profiles in a directory; nothing if it cannot be listed. */
@@ -422,7 +380,7 @@ static void add_profiles(struct namelist *found, const char *dir)
 		size_t len = strlen(files.names[i]);
 
 		if (len > 5 && !strcmp(files.names[i] + len - 5, ".conf"))
-			add(found, xstrndup(files.names[i], len - 5));
+			namelist_take(found, xstrndup(files.names[i], len - 5));
 	}
 }
 
@@ -430,12 +388,8 @@ static char *join(const struct namelist *list)
 {
 	char *text = xstrdup(list->n ? list->names[0] : "none");
 
-	for (size_t i = 1; i < list->n; i++) {
-		char *longer = xasprintf("%s, %s", text, list->names[i]);
-
-		free(text);
-		text = longer;
-	}
+	for (size_t i = 1; i < list->n; i++)
+		xappend(&text, ", %s", list->names[i]);
 	return text;
 }
 

@@ -275,18 +275,15 @@ const char *profile_key_type_name(enum key_type type)
 
 char *profile_key_range(const struct profile_key *key)
 {
-	char *range, *longer;
+	char *range;
 
 	switch (key->type) {
 	case KEY_WORD:
 	case KEY_WORDS:
 	case KEY_BOOL:
 		range = xstrdup(key->words->word);
-		for (const struct key_word *w = key->words + 1; w->word; w++) {
-			longer = xasprintf("%s%s%s", range, w[1].word ? ", " : " or ", w->word);
-			free(range);
-			range = longer;
-		}
+		for (const struct key_word *w = key->words + 1; w->word; w++)
+			xappend(&range, "%s%s", w[1].word ? ", " : " or ", w->word);
 		return range;
 	case KEY_NUMBER:
 		return xasprintf("%u to %u", key->min, key->max);

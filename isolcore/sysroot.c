@@ -56,6 +56,33 @@ int sysroot_openat(const struct sysroot *root, const char *path, int flags, stru
 	return fd < 0 ? error_errno(err, -fd, "cannot open %s", path) : fd;
 }
 
+int read_whole(int fd, size_t limit, char **text, size_t *len)
+{
+	_cleanup_free_
+	char *buf = NULL;
+	size_t n = 0, room = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		buf = xgrow(buf, n ? n + 2 : 256, &room, 1);
+		got = read(fd, buf + n, room - n - 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+		if (n > limit)
+			return -EFBIG;
+	}
+	buf[n] = '\0';
+	*text = take_ptr(&buf);
+	*len = n;
+	return 0;
+}
+
 int sysroot_read_limit(const struct sysroot *root, const char *path, size_t limit, char **text,
                        struct error *err)
 {
@@ -63,29 +90,17 @@ int sysroot_read_limit(const struct sysroot *root, const char *path, size_t limi
 	char *buf = NULL;
 	_cleanup_close_
 	int fd = open_under(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	size_t len = 0, room = 0;
+	int rc = fd;
+	size_t len;
 
 	*text = NULL;
-	if (fd < 0)
-		return error_errno(err, -fd, "cannot read %s", path);
-	buf = xgrow(NULL, 256, &room, 1);
-	for (;;) {
-		ssize_t n = read(fd, buf + len, room - len - 1);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_errno(err, errno, "cannot read %s", path);
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (len > limit)
-			return error_set(err, EFBIG, "cannot read %s: it is larger than %zu bytes",
-			                 path, limit);
-		if (len + 1 == room)
-			buf = xgrow(buf, room + 1, &room, 1);
-	}
-	buf[len] = '\0';
+	if (fd >= 0)
+		rc = read_whole(fd, limit, &buf, &len);
+	if (rc == -EFBIG)
+		return error_set(err, EFBIG, "cannot read %s: it is larger than %zu bytes", path,
+		                 limit);
+	if (rc < 0)
+		return error_errno(err, -rc, "cannot read %s", path);
 	if (strlen(buf) != len)
 		return error_set(err, EINVAL, "cannot read %s: it contains a NUL byte", path);
 	*text = take_ptr(&buf);
@@ -250,8 +265,13 @@ int sysroot_list(const struct sysroot *root, const char *path, struct namelist *
 
 void namelist_add(struct namelist *list, const char *name)
 {
+	namelist_take(list, xstrdup(name));
+}
+
+void namelist_take(struct namelist *list, char *name)
+{
 	list->names = xgrow(list->names, list->n + 1, &list->room, sizeof(*list->names));
-	list->names[list->n++] = xstrdup(name);
+	list->names[list->n++] = name;
 }
 
 void namelist_free(struct namelist *list)

@@ -57,6 +57,9 @@ int sysroot_is_kernels(const struct sysroot *root, const char *path);
 int sysroot_mkdir(const struct sysroot *root, const char *path, mode_t mode, struct error *err);
 int sysroot_rmdir(const struct sysroot *root, const char *path, struct error *err);
 
+/* All that a descriptor gives, with a NUL behind it. 0 or -errno; -EFBIG: more than limit bytes. */
+int read_whole(int fd, size_t limit, char **text, size_t *len);
+
 /* Names in a directory, without "." and "..", in natural order (irq 9 before irq 10). */
 struct namelist {
 	char **names;
@@ -69,6 +72,7 @@ struct namelist {
 int sysroot_list(const struct sysroot *root, const char *path, struct namelist *list,
                  struct error *err);
 void namelist_add(struct namelist *list, const char *name);
+void namelist_take(struct namelist *list, char *name); /* the same, and owns it then */
 void namelist_free(struct namelist *list);
 #define _cleanup_namelist_ _cleanup_(namelist_free)
 

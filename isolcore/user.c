@@ -55,26 +55,11 @@ static void free_data(void *data)
  * Identities as text: what is wanted and what the kernel says are compared, and reported, as such.
  */
 
-/* Appends to *text. */
-static void add_text(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void add_text(char **text, const char *fmt, ...)
-{
-	_cleanup_free_
-	char *before = *text, *added = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	added = xvasprintf(fmt, ap);
-	va_end(ap);
-	*text = xasprintf("%s%s", before ? before : "", added);
-}
-
 static void add_ids(char **text, const char *name, const unsigned long long ids[4])
 {
-	add_text(text, "%s=%llu", name, ids[0]);
+	xappend(text, "%s=%llu", name, ids[0]);
 	if (ids[1] != ids[0] || ids[2] != ids[0] || ids[3] != ids[0])
-		add_text(text, "/%llu/%llu/%llu", ids[1], ids[2], ids[3]);
+		xappend(text, "/%llu/%llu/%llu", ids[1], ids[2], ids[3]);
 }
 
 static void add_caps(char **text, unsigned long long caps)
@@ -87,13 +72,13 @@ static void add_caps(char **text, unsigned long long caps)
 		if (!(caps >> cap & 1))
 			continue;
 		if (name)
-			add_text(text, "%s%s", separator, name);
+			xappend(text, "%s%s", separator, name);
 		else
-			add_text(text, "%s%u", separator, cap);
+			xappend(text, "%s%u", separator, cap);
 		separator = ",";
 	}
 	if (!caps)
-		add_text(text, "none");
+		xappend(text, "none");
 }
 
 static char *identity_text(const struct identity *id)
@@ -104,18 +89,18 @@ static char *identity_text(const struct identity *id)
 	if (id->has_user) {
 		add_ids(&text, "uid", id->uids);
 		add_ids(&text, " gid", id->gids);
-		add_text(&text, " groups=%s", id->n_groups ? "" : "none");
+		xappend(&text, " groups=%s", id->n_groups ? "" : "none");
 		for (size_t i = 0; i < id->n_groups; i++)
-			add_text(&text, "%s%u", i ? "," : "", (unsigned int)id->groups[i]);
+			xappend(&text, "%s%u", i ? "," : "", (unsigned int)id->groups[i]);
 		for (int set = 1; set < N_CAP_SETS; set++)
 			caps_agree = caps_agree && id->caps[set] == id->caps[0];
 		for (int set = 0; set < (caps_agree ? 1 : N_CAP_SETS); set++) {
-			add_text(&text, " %s", caps_agree ? "caps=" : cap_set_lines[set]);
+			xappend(&text, " %s", caps_agree ? "caps=" : cap_set_lines[set]);
 			add_caps(&text, id->caps[set]);
 		}
 	}
 	if (!id->has_user || id->no_new_privs)
-		add_text(&text, "%sno_new_privs=%d", text ? " " : "", id->no_new_privs);
+		xappend(&text, "%sno_new_privs=%d", text ? " " : "", id->no_new_privs);
 	return text;
 }
 
