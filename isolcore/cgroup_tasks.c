@@ -5,9 +5,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <time.h>
 
-/* Each pass moves what was born during the one before. */
-#define MAX_PASSES 64
+/*
+ * Each pass moves what was born during the one before. A task that is exiting is still listed for a
+ * while and can be "moved" without effect; it takes a busy machine to make that long.
+ */
+#define MAX_PASSES    1000
+#define QUICK_PASSES  8 /* then with a pause of PASS_PAUSE_NS before each */
+#define PASS_PAUSE_NS 5000000
 
 int cgroup_list_tasks(const struct system *sys, const char *path, pid_t **tids, size_t *n,
                       struct error *err)
@@ -135,6 +141,10 @@ int cgroup_move_tasks(const struct system *sys, const char *from, const char *to
 		move.keep_masks = true;
 	}
 	for (int pass = 0; n_moved && pass < MAX_PASSES; pass++) {
+		const struct timespec pause = { .tv_nsec = PASS_PAUSE_NS };
+
+		if (pass >= QUICK_PASSES)
+			nanosleep(&pause, NULL);
 		error_clear(&error);
 		rc = move_pass(&move, &n_moved, &error);
 	}
@@ -143,7 +153,8 @@ int cgroup_move_tasks(const struct system *sys, const char *from, const char *to
 		return error_move(err, &error);
 	if (n_moved)
 		return error_set(err, EAGAIN,
-		                 "cannot empty %s: tasks are born faster than they can be moved",
+		                 "cannot empty %s: tasks are born there faster than they can be "
+		                 "moved",
 		                 from_file);
 	return 0;
 }
