@@ -28,7 +28,6 @@ struct run_report {
 	const char *run_id;
 	const char *failure; /* chisol's own failure, one sentence; NULL: none */
 	bool verbose;        /* text: name every setting, fold nothing */
-	size_t n_drifted;
 	struct namelist warnings; /* sentences, in the order in which they came up */
 };
 

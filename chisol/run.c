@@ -6,6 +6,7 @@
 #include "../isolcore/state.h"
 #include "escape.h"
 #include "report_probe.h"
+#include "setting.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -283,7 +284,7 @@ static int failed_on(const struct options *options, const struct run_report *rep
 		return EXIT_BROKEN;
 	if (options->fail_on & FAIL_ON_INCONCLUSIVE && verdict == VERDICT_INCONCLUSIVE)
 		return EXIT_INCONCLUSIVE;
-	if (options->fail_on & FAIL_ON_DRIFT && report->n_drifted)
+	if (options->fail_on & FAIL_ON_DRIFT && setting_tally(report->plan).drifted)
 		return EXIT_DRIFTED;
 	return 0;
 }
@@ -338,7 +339,6 @@ int run_command(struct run *run, struct error *err)
 		restore(run, &journal, &watch.warnings);
 	unlock(run);
 
-	report.n_drifted = watch.n_drifted;
 	report.warnings = watch.warnings;
 	report.failure = rc ? err->text : NULL;
 	if (rc) {

@@ -17,7 +17,6 @@ struct watch {
 	struct plan *plan;
 	struct interrupt_table before, during; /* during: the increase, after LAUNCH_ENDED */
 	struct trace_watch *trace;             /* opened; NULL: no probe */
-	size_t n_drifted;
 	struct namelist warnings;
 };
 

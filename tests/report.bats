@@ -130,6 +130,14 @@ valid() {
 	[[ $output == *"-v does not go with --check"* ]]
 }
 
+@test "a command that leaves its CPUs has drifted, for the verdict and for --fail-on alike" {
+	run "$CHISOL" -c 1 --fail-on drift sh -c 'taskset -cp 0 $$ >&2'
+	[ "$status" = 122 ]
+	[[ $output == *"settings drifted"* ]]
+	run -4 "$CHISOL" -c 1 --fail-on drift sh -c 'taskset -cp 0 $$ >&2; exit 4'
+	run -0 "$CHISOL" -c 1 --fail-on drift true
+}
+
 @test "what cannot be printed on standard output is an error" {
 	local option
 	for option in --help --version --info --status --restore --dry-run --check; do
