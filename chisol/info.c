@@ -7,6 +7,7 @@
 #include "json.h"
 #include "../isolcore/cgroup_world.h"
 #include "../isolcore/isol_prctl.h"
+#include "../isolcore/process.h"
 #include "../isolcore/vmstat.h"
 
 struct info {
@@ -148,21 +149,12 @@ static char *interrupts(const struct info *in)
 
 static char *irqbalance(const struct info *in)
 {
-	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	_cleanup_pids_ struct pids pids = { 0 };
 
-	if (sysroot_list(&in->sys->root, "/proc", &names, NULL))
+	if (process_find(&pids, &in->sys->root, "irqbalance", NULL))
 		return xstrdup("unknown (no /proc)");
-	for (size_t i = 0; i < names.n; i++) {
-		_cleanup_free_
-		char *path = xasprintf("/proc/%s/comm", names.names[i]);
-		_cleanup_free_
-		char *comm = NULL;
-
-		if (names.names[i][strspn(names.names[i], "0123456789")] == '\0' &&
-		    !sysroot_read(&in->sys->root, path, &comm, NULL) && !strcmp(comm, "irqbalance"))
-			return xasprintf("runs as process %s", names.names[i]);
-	}
-	return xstrdup("does not run");
+	return pids.n ? xasprintf("runs as process %d", (int)pids.pids[0])
+	              : xstrdup("does not run");
 }
 
 static char *resctrl(const struct info *in)

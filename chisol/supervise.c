@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "supervise.h"
 
+#include "../isolcore/process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,33 +59,20 @@ static void pass_on(const struct supervision *s, const struct signalfd_siginfo *
 		kill(s->pid, (int)info->ssi_signo);
 }
 
-static pid_t parent_of(const struct sysroot *root, pid_t pid)
-{
-	_cleanup_free_
-	char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
-	const char *after_name;
-	int parent = 0;
-
-	if (sysroot_read(root, path, &text, NULL))
-		return 0;
-	after_name = strrchr(text, ')');
-	if (!after_name || sscanf(after_name, ") %*c %9d", &parent) != 1)
-		return 0;
-	return parent;
-}
-
 /* Did the command, or a process that descends from it, send this? A sender that is gone already or
  * is outside of this pid namespace counts as somebody else. */
 static bool sent_from_within(const struct supervision *s, const struct signalfd_siginfo *info)
 {
-	pid_t self = getpid();
+	pid_t self = getpid(), pid = (pid_t)info->ssi_pid;
+	struct process process;
 
 	if (info->ssi_code > 0)
 		return false;
-	for (pid_t pid = (pid_t)info->ssi_pid; pid > 1 && pid != self;
-	     pid = parent_of(&s->sys->root, pid)) {
+	for (; pid > 1 && pid != self; pid = process.parent) {
 		if (pid == s->pid)
 			return true;
+		if (process_read(&process, &s->sys->root, pid, NULL))
+			break;
 	}
 	/* chisol itself: SIGPIPE of its own writes. */
 	return (pid_t)info->ssi_pid == self;

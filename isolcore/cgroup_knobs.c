@@ -18,16 +18,35 @@ static void wait_a_step(void)
 	nanosleep(&step, NULL);
 }
 
+/* The "/chisol-RUN_ID" in a path and what is after it; NULL: it is of no run. Others may have
+ * groups that are called chisol-something. */
+static const char *run_part(const char *path)
+{
+	static const char digits[] = "0123456789";
+
+	for (; (path = strstr(path, "/" CGROUP_RUN_PREFIX)); path++) {
+		const char *pid = path + strlen("/" CGROUP_RUN_PREFIX);
+		const char *start = pid + strspn(pid, digits) + 1, *end;
+
+		if (start == pid + 1 || start[-1] != '-')
+			continue;
+		end = start + strspn(start, digits);
+		if (end > start && (!*end || *end == '/'))
+			return path;
+	}
+	return NULL;
+}
+
 /* Is it a group of a run, of which chisol made all that is in it? */
 static bool is_of_run(const char *path)
 {
-	return strstr(path, "/" CGROUP_RUN_PREFIX) != NULL;
+	return run_part(path);
 }
 
 /* The run's group above a path in it, or the path itself. */
 static char *run_group_of(const char *path)
 {
-	const char *run = strstr(path, "/" CGROUP_RUN_PREFIX);
+	const char *run = run_part(path);
 
 	return run ? xstrndup(path, (size_t)(run + 1 - path) + strcspn(run + 1, "/"))
 	           : xstrdup(path);

@@ -2,7 +2,8 @@
 /*
  * What a run makes and changes in the cgroup tree, as knobs (its tasks: cgroup_tasks.h).
  *
- * The run's groups carry CGROUP_RUN_PREFIX in their path. No group without it is ever removed.
+ * The run's groups carry CGROUP_RUN_PREFIX and the run's id in their path. No group without them is
+ * ever removed.
  */
 #ifndef ISOLCORE_CGROUP_KNOBS_H
 #define ISOLCORE_CGROUP_KNOBS_H

@@ -400,7 +400,7 @@ static void plan_thread(struct irq_planner *p, pid_t pid)
 static int plan_threads(struct irq_planner *p, struct error *err)
 {
 	_cleanup_pids_ struct pids pids = { 0 };
-	int rc = process_find(&pids, &p->sys->root, "irq/", err);
+	int rc = process_find(&pids, &p->sys->root, "irq/*", err);
 
 	for (size_t i = 0; !rc && i < pids.n; i++)
 		plan_thread(p, pids.pids[i]);

@@ -96,6 +96,16 @@ static int set_timeouts(int fd)
 	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
+/* Anybody may have an abstract socket of that name. */
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 /* irqbalance 1.2 to 1.5 has an abstract socket with the file's name. */
 static int connect_socket(int fd, const char *path)
 {
@@ -113,7 +123,7 @@ static int connect_socket(int fd, const char *path)
 	memcpy(addr.sun_path + 1, name, strlen(name));
 	if (!connect(fd, (const struct sockaddr *)&addr,
 	             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))))
-		return 0;
+		return is_trusted(fd) ? 0 : -ENOENT;
 	return -errno;
 }
 

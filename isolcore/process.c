@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 
 /* Fields after the command, which is in parentheses and may itself contain any of them. */
 static bool parse_stat(struct process *process, const char *text)
@@ -9,12 +10,13 @@ static bool parse_stat(struct process *process, const char *text)
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	size_t len;
 
-	/* Fields 3, 9 and 22; sscanf saturates on overflow, and no kernel writes such a number. */
+	/* Fields 3, 4, 9 and 22; sscanf saturates on overflow, and no kernel writes such a number.
+	 */
 	if (!open || !close || close < open ||
 	    sscanf(close + 1,
-	           " %c %*s %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+	           " %c %9d %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 	           " %llu",
-	           &process->state, &process->flags, &process->start_time) != 3)
+	           &process->state, &process->parent, &process->flags, &process->start_time) != 4)
 		return false;
 	len = (size_t)(close - open - 1);
 	if (len >= sizeof(process->comm))
@@ -62,7 +64,7 @@ void pids_free(struct pids *pids)
 	*pids = (struct pids){ 0 };
 }
 
-int process_find(struct pids *pids, const struct sysroot *root, const char *prefix,
+int process_find(struct pids *pids, const struct sysroot *root, const char *pattern,
                  struct error *err)
 {
 	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
@@ -77,7 +79,7 @@ int process_find(struct pids *pids, const struct sysroot *root, const char *pref
 		if (!len || len > 9 || name[len])
 			continue;
 		path = xasprintf("/proc/%s/comm", name);
-		if (sysroot_read(root, path, &comm, NULL) || strncmp(comm, prefix, strlen(prefix)))
+		if (sysroot_read(root, path, &comm, NULL) || fnmatch(pattern, comm, 0))
 			continue;
 		pids->pids = xgrow(pids->pids, pids->n + 1, &pids->room, sizeof(*pids->pids));
 		pids->pids[pids->n++] = (pid_t)strtol(name, NULL, 10);

@@ -9,7 +9,7 @@
 #include "machine.h"
 
 struct process {
-	pid_t pid;
+	pid_t pid, parent;
 	unsigned long long start_time;
 	unsigned long flags; /* PROCESS_ flags below */
 	char state;          /* 'R', 'S', ... 'Z': a zombie, which runs no more */
@@ -32,8 +32,9 @@ struct pids {
 	size_t n, room;
 };
 
-/* The processes whose command begins with prefix (/proc/PID/comm), in ascending order. */
-int process_find(struct pids *pids, const struct sysroot *root, const char *prefix,
+/* The processes whose command (/proc/PID/comm) matches a pattern (fnmatch(3)), in ascending order.
+ */
+int process_find(struct pids *pids, const struct sysroot *root, const char *pattern,
                  struct error *err);
 void pids_free(struct pids *pids);
 #define _cleanup_pids_ _cleanup_(pids_free)

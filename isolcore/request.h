@@ -177,11 +177,13 @@ bool request_changes_machine(const struct request *req);
 /*
  * After request_settle(), settles what depends on the machine: turns the CPU texts into masks and
  * checks them. taken: CPUs of other live runs (may be NULL), never housekeeping for this one. The
- * sentence names who asked and the offending piece: -EINVAL          values that contradict each
- * other, or a text that is no CPU list, or a workload that leaves no housekeeping CPU though a
- * section that needs one is asked for -ENXIO, -ENODEV  a CPU that does not exist, that is offline
- * -EPERM           a CPU that chisol's cpuset does not have, if it is required and no group of the
- *                  run's own could have it
+ * sentence names who asked and the offending piece:
+ *
+ *   -EINVAL           values that contradict each other, a text that is no CPU list, or a workload
+ *                     that leaves no housekeeping CPU to a section that needs one
+ *   -ENXIO, -ENODEV   a CPU that does not exist, that is offline
+ *   -EPERM            a CPU that chisol's cpuset does not have, if it is required and no group of
+ *                     the run's own could have it
  */
 int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,
                     struct error *err);

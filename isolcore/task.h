@@ -13,9 +13,9 @@
 
 /*
  * The order matters: a cgroup is joined before the mask is set, because joining changes the mask
- * and because since Linux 6.2 an inherited mask survives the join; task isolation comes after
- * everything that makes system calls costly; privileges are dropped last, as all the others may
- * need them.
+ * and because since Linux 6.2 an inherited mask survives the join; privileges are dropped after
+ * everything that may need them; task isolation, which needs none, comes last, as each further
+ * system call would have its quiescing done again.
  */
 enum task_stage {
 	TASK_STAGE_FLUSH, /* while still in no group of the run */

@@ -12,6 +12,7 @@
  */
 #include "cgroup_knobs.h"
 #include "isol_prctl.h"
+#include "process.h"
 #include "vmstat.h"
 
 #include <errno.h>
@@ -144,18 +145,6 @@ static int apply_by_kernel(const struct system *sys, struct task_setting *t, str
 	return 0;
 }
 
-static bool is_zombie(const struct system *sys, pid_t pid)
-{
-	_cleanup_free_
-	char *path = xasprintf("/proc/%d/stat", pid);
-	_cleanup_free_
-	char *stat = NULL;
-	const char *comm_end =
-		sysroot_read(&sys->root, path, &stat, NULL) ? NULL : strrchr(stat, ')');
-
-	return !comm_end || !strncmp(comm_end, ") Z", 3) || !strncmp(comm_end, ") X", 3);
-}
-
 /* A program that activates or inherits more than it was given does what it is meant to: only a
  * configuration that is gone is a change. A process that has ended has none. */
 static int observe_by_kernel(const struct system *sys, const struct task_setting *t, pid_t pid,
@@ -163,8 +152,11 @@ static int observe_by_kernel(const struct system *sys, const struct task_setting
 {
 	const struct isolation *is = t->data;
 	struct isol_state state;
-	int rc = is_zombie(sys, pid) ? -ESRCH : isol_get_file(sys, pid, &state, NULL);
+	struct process process;
+	int rc = process_read(&process, &sys->root, pid, NULL);
 
+	if (!rc)
+		rc = process.state == 'Z' ? -ESRCH : isol_get_file(sys, pid, &state, NULL);
 	if (rc)
 		return rc;
 	*value = state.quiesce == is->quiesce && t->granted ? xstrdup(t->granted)

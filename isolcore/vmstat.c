@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmstat.h"
 
+#include "text.h"
+
 #include <limits.h>
 
 #define STAT_INTERVAL "/proc/sys/vm/stat_interval"
-
-/* What the file holds is a C int, in seconds; 0 if it is anything else. */
-static unsigned long seconds(const char *text)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	return *end || n > INT_MAX ? 0 : n;
-}
 
 static struct knob *find(const struct plan *plan, const char *path)
 {
@@ -25,6 +18,7 @@ static struct knob *find(const struct plan *plan, const char *path)
 struct knob *vmstat_interval(struct plan *plan, const struct system *sys, const struct request *req,
                              const struct facility *facility, enum policy policy)
 {
+	unsigned long long found;
 	unsigned int asked = policy_asked(req->vmstat.policy) ? req->vmstat.stat_interval : 0;
 	struct knob *knob = find(plan, STAT_INTERVAL);
 
@@ -34,7 +28,8 @@ struct knob *vmstat_interval(struct plan *plan, const struct system *sys, const 
 		                     "the vmstat worker interrupts a busy CPU only this often");
 		/* Never 0, which the kernel takes for "without any pause". */
 		knob->wanted = xasprintf("%u", asked ? asked : VMSTAT_LONG_INTERVAL);
-		if (!asked && knob->found && seconds(knob->found) > VMSTAT_LONG_INTERVAL)
+		if (!asked && knob->found && text_unsigned(knob->found, &found) &&
+		    found > VMSTAT_LONG_INTERVAL && found <= INT_MAX)
 			xreplace(&knob->wanted, knob->found);
 	}
 	if (policy > knob->policy)

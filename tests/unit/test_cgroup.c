@@ -906,6 +906,33 @@ static void a_controller_in_use_by_others_reads_as_such(void **state)
 	assert_string_equal(used, "+cpuset, used by /sys/fs/cgroup/idle");
 }
 
+static void a_group_that_is_only_called_like_a_run_is_somebody_elses(void **state)
+{
+	static const char *const names[] = { "chisol-app.service", "chisol-",     "chisol-9",
+		                             "chisol-9-",          "chisol-9-9x", "chisol-x-9" };
+	const char *path = "/sys/fs/cgroup/cgroup.subtree_control";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		static const struct tree_file files[] = {
+			V2_FILES("6.12.0"),
+			{ "sys/fs/cgroup/cgroup.subtree_control", "cpuset" },
+			{ 0 },
+		};
+		_cleanup_tree_ struct tree *tree = tree_open(files);
+		_cleanup_free_
+		char *group = xasprintf("/sys/fs/cgroup/%s", names[i]), *used = NULL,
+		     *procs = xasprintf("%s/cgroup.procs", group),
+		     *cpus = xasprintf("%s/cpuset.cpus", group);
+
+		tree_put(tree, procs, "");
+		tree_put(tree, cpus, "1\n");
+		assert_int_equal(knob_cgroup_controller.read(&tree->sys, path, &used, NULL), 0);
+		assert_non_null(strstr(used, names[i]));
+		assert_int_equal(knob_cgroup_dir.write(&tree->sys, group, NULL, NULL), -EINVAL);
+	}
+}
+
 static void only_groups_of_chisol_are_removed(void **state)
 {
 	static const struct tree_file files[] = { V2_FILES("6.12.0"),
@@ -990,6 +1017,7 @@ int main(void)
 		cmocka_unit_test(a_parent_that_is_not_there_is_an_error),
 		cmocka_unit_test(the_kernels_reason_is_quoted_with_a_remedy),
 		cmocka_unit_test(a_controller_in_use_by_others_reads_as_such),
+		cmocka_unit_test(a_group_that_is_only_called_like_a_run_is_somebody_elses),
 		cmocka_unit_test(only_groups_of_chisol_are_removed),
 		cmocka_unit_test(a_mask_that_the_kernel_made_is_known_as_such),
 		cmocka_unit_test(masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs),

@@ -331,6 +331,50 @@ static void only_sockets_of_irqbalance_are_spoken_to(void **state)
 	}
 }
 
+/* As any user can, who calls his process irqbalance, too. */
+static int abstract_socket(pid_t pid)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "irqbalance%d.sock",
+	                   (int)pid);
+
+	if (bind(fd, (struct sockaddr *)&addr,
+	         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) ||
+	    listen(fd, 1))
+		_exit(1);
+	return fd;
+}
+
+static void a_socket_that_is_not_roots_is_not_spoken_to(void **state)
+{
+	struct fixture *f = need_root(state);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_
+	char *path = NULL, *value = NULL;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setresuid(65534, 65534, 65534) || abstract_socket(getpid()) < 0 ||
+		    write(ready[1], "r", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	path = xasprintf("/run/irqbalance/irqbalance%d.sock", (int)pid);
+	assert_int_equal(knob_irqbalance.read(&f->sys, path, &value, &err), -ENOENT);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* No chisol that a test starts may find the stand-in. */
 static int lock_machine(void **state)
 {
@@ -353,6 +397,7 @@ int main(void)
 		with(start_plain, an_irqbalance_that_ended_reads_as_gone),
 		with(start_plain, a_list_that_it_would_cut_short_is_not_sent),
 		cmocka_unit_test(only_sockets_of_irqbalance_are_spoken_to),
+		with(start_plain, a_socket_that_is_not_roots_is_not_spoken_to),
 	};
 
 	return cmocka_run_group_tests_name("irqbalance", tests, lock_machine, NULL);

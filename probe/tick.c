@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tick.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "threshold.h"
+
+#define LEARN_LEAST     16        /* passes to know the loop from, if it is slow */
+#define LEARN_NS        300000000 /* to know the valley: 75 timer interrupts at 250 Hz */
+#define GUESS_NS        1000      /* no kernel entry is much shorter in a virtual machine */
+#define ABOVE_LOOP_NS   100       /* what is nearer to the loop is the loop */
+#define VALLEY_HIGH_NS  4000      /* every kernel entry is shorter than that */
+#define LOOKS_PER_CHECK 1024
+#define BUSY_PART       1000 /* with more than this part spent in the probe, it looks at less */
+#define KEEP_WORST      64
+#define KEEP_FIRST      64
+
+/* rseq(2): the kernel demands this word before the abort address, as the C library told it. */
+#if defined(__x86_64__)
+#define RSEQ_SIGNATURE 0x53053053u
+#elif defined(__aarch64__)
+#define RSEQ_SIGNATURE 0xd428bc00u
+#endif
+
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* The parts of struct rseq (linux/rseq.h, Linux 4.18) that matter here. */
+#define RSEQ_CPU 4 /* offset of cpu_id, 32 bits */
+#define RSEQ_CS  8 /* offset of rseq_cs, 64 bits */
+
+/* The sequence that nobody enters: no instruction is executed in data. */
+static const struct {
+	uint32_t signature, abort;
+} never = { RSEQ_SIGNATURE, 0 };
+
+/* struct rseq_cs, whose addresses are numbers: filled in once, always with the same values. */
+static struct {
+	uint32_t version, flags;
+	uint64_t start_ip, post_commit_offset, abort_ip;
+} sequence __attribute__((aligned(32)));
+
+static __thread struct tick_record *current;
+
+static uint64_t sequence_address(void)
+{
+	__atomic_store_n(&sequence.start_ip, (uint64_t)(uintptr_t)&never.signature,
+	                 __ATOMIC_RELAXED);
+	__atomic_store_n(&sequence.post_commit_offset, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&sequence.abort_ip, (uint64_t)(uintptr_t)&never.abort, __ATOMIC_RELEASE);
+	return (uint64_t)(uintptr_t)&sequence;
+}
+
+/* The calling thread's struct rseq, if the C library has registered one. */
+static char *rseq_area(void)
+{
+	char *area;
+
+	if (!&__rseq_size || !&__rseq_offset || !__rseq_size)
+		return NULL;
+	area = (char *)__builtin_thread_pointer() + __rseq_offset;
+	return *(volatile int32_t *)(area + RSEQ_CPU) >= 0 ? area : NULL;
+}
+
+static uint32_t current_cpu(const struct tick_record *r)
+{
+	if (r->rseq)
+		return *(volatile uint32_t *)((char *)r->rseq - RSEQ_CS + RSEQ_CPU);
+	return (uint32_t)sched_getcpu();
+}
+
+static void arm(const struct tick_record *r)
+{
+	if (r->rseq)
+		__atomic_store_n(r->rseq, (uint64_t)(uintptr_t)&sequence, __ATOMIC_RELAXED);
+}
+
+static uint64_t count_switches(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return 0;
+	return (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+static enum isolprobe_class classify(struct tick_record *r)
+{
+	uint64_t found = r->rseq ? __atomic_load_n(r->rseq, __ATOMIC_RELAXED) : 1;
+	uint64_t switches;
+
+	if (found == (uint64_t)(uintptr_t)&sequence)
+		return ISOLPROBE_INTERRUPT;
+	arm(r);
+	switches = count_switches();
+	if (switches != r->switches) {
+		r->switches = switches;
+		return ISOLPROBE_SWITCHED;
+	}
+	return found ? ISOLPROBE_INTERRUPT : ISOLPROBE_RETURN;
+}
+
+static void sift_down(struct tick_gap *heap, uint32_t n, uint32_t at)
+{
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		struct tick_gap gap = heap[at];
+
+		if (child + 1 < n && heap[child + 1].length < heap[child].length)
+			child++;
+		if (child >= n || heap[child].length >= gap.length)
+			return;
+		heap[at] = heap[child];
+		heap[child] = gap;
+		at = child;
+	}
+}
+
+static void keep_worst(struct tick_record *r, const struct tick_gap *gap)
+{
+	if (r->n_worst < r->room_worst) {
+		uint32_t at = r->n_worst++;
+
+		for (; at && r->worst[(at - 1) / 2].length > gap->length; at = (at - 1) / 2)
+			r->worst[at] = r->worst[(at - 1) / 2];
+		r->worst[at] = *gap;
+	} else if (r->n_worst && gap->length > r->worst[0].length) {
+		r->worst[0] = *gap;
+		sift_down(r->worst, r->n_worst, 0);
+	}
+}
+
+static void sort_worst(struct tick_record *r)
+{
+	for (uint32_t n = r->n_worst; n > 1;) {
+		struct tick_gap least = r->worst[0];
+
+		r->worst[0] = r->worst[--n];
+		r->worst[n] = least;
+		sift_down(r->worst, n, 0);
+	}
+}
+
+static void set_max_quiet(struct tick_record *r, uint64_t until)
+{
+	int64_t stretch = (int64_t)(until - r->quiet_since);
+
+	/* Negative after a step back of the counter. */
+	if (stretch > (int64_t)r->quiet)
+		r->quiet = (uint64_t)stretch;
+}
+
+/* What became of the thread since the last look; length is of the whole pass. */
+static struct tick_gap observe(struct tick_record *r, uint64_t start, uint64_t end)
+{
+	enum isolprobe_class what = classify(r);
+
+	return (struct tick_gap){ start, end - start, current_cpu(r), what };
+}
+
+static void count_break(struct tick_record *r, const struct tick_gap *gap)
+{
+	struct tick_total *total = &r->breaks[gap->what];
+
+	total->n++;
+	total->length += gap->length;
+	if (gap->length < r->min)
+		r->min = gap->length;
+	__atomic_store_n(&r->n_breaks, r->n_breaks + 1, __ATOMIC_RELAXED);
+	set_max_quiet(r, gap->start);
+	r->quiet_since = gap->start + gap->length + r->loop;
+	if (r->n_first < r->room_first)
+		r->first[r->n_first++] = *gap;
+}
+
+static void record_gap(struct tick_record *r, struct tick_gap gap)
+{
+	struct tick_total *total = &r->breaks[gap.what];
+
+	gap.length = gap.length > r->loop ? gap.length - r->loop : 0;
+	histogram_add(&r->by_class[gap.what], gap.length);
+	keep_worst(r, &gap);
+	if (gap.length > total->max)
+		total->max = gap.length;
+	if (gap.length > r->max)
+		__atomic_store_n(&r->max, gap.length, __ATOMIC_RELAXED);
+	if (gap.length >= r->threshold)
+		count_break(r, &gap);
+}
+
+static void set_limit(struct tick_record *r, uint64_t limit)
+{
+	r->blind_limit += limit - r->limit;
+	r->limit = limit;
+}
+
+/* The loop is known: from now on only what is longer than it. */
+static void learnt_loop(struct tick_record *r)
+{
+	const struct histogram *passes = &r->learning;
+	uint64_t n = r->n_learnt, median = histogram_quantile(passes, n, 0.5);
+	uint64_t spread = histogram_quantile(passes, n, 0.75) - median;
+	uint64_t above = 4 * spread + clock_steps(&r->scale, ABOVE_LOOP_NS);
+	uint64_t guess = clock_steps(&r->scale, GUESS_NS);
+
+	r->loop = median;
+	r->stage = r->threshold ? TICK_MEASURES : TICK_LEARNS_VALLEY;
+	if (!r->threshold)
+		r->threshold = guess > above ? guess : above;
+	set_limit(r, r->loop + (above < r->threshold ? above : r->threshold - 1));
+	for (uint32_t i = 0; i < r->n_learnt; i++)
+		if (r->learnt[i].length > r->limit)
+			record_gap(r, r->learnt[i]);
+}
+
+/* The threshold goes into the valley, and what was counted by a guess is counted again. */
+static void learnt_valley(struct tick_record *r)
+{
+	uint64_t low = r->limit - r->loop, high = clock_steps(&r->scale, VALLEY_HIGH_NS);
+	struct histogram *all = &r->learning;
+	unsigned int from, lowest;
+	uint32_t kept = 0;
+
+	memset(all, 0, sizeof(*all));
+	for (unsigned int i = 0; i < ISOLPROBE_CLASSES; i++)
+		histogram_merge(all, &r->by_class[i]);
+	r->threshold = threshold_place(all, low, high > 4 * low ? high : 4 * low);
+	from = histogram_index(r->threshold);
+	for (unsigned int i = 0; i < ISOLPROBE_CLASSES; i++) {
+		struct histogram_bucket total = histogram_total(&r->by_class[i], from);
+
+		r->breaks[i].n = total.n;
+		r->breaks[i].length = total.sum;
+	}
+	__atomic_store_n(&r->n_breaks, histogram_total(all, from).n, __ATOMIC_RELAXED);
+	for (lowest = from; lowest < HISTOGRAM_BUCKETS && !all->buckets[lowest].n;)
+		lowest++;
+	r->min = histogram_low(lowest);
+	for (uint32_t i = 0; i < r->n_first; i++)
+		if (r->first[i].length >= r->threshold)
+			r->first[kept++] = r->first[i];
+	r->n_first = kept;
+	r->stage = TICK_MEASURES;
+}
+
+/* Moves on from stage to stage. Returns whether that took time, which is no gap. */
+static bool learn(struct tick_record *r, uint64_t now)
+{
+	bool long_enough = now - r->begin > clock_steps(&r->scale, LEARN_NS);
+
+	switch (r->stage) {
+	case TICK_LEARNS_LOOP:
+		if (r->n_learnt < TICK_LEARN && !(long_enough && r->n_learnt >= LEARN_LEAST))
+			return false;
+		learnt_loop(r);
+		return true;
+	case TICK_LEARNS_VALLEY:
+		if (!long_enough)
+			return false;
+		learnt_valley(r);
+		return true;
+	case TICK_MEASURES:
+		if (r->entries % LOOKS_PER_CHECK == 0 && r->busy > (now - r->begin) / BUSY_PART)
+			set_limit(r, r->loop + r->threshold - 1);
+		break;
+	}
+	return false;
+}
+
+static bool look(struct tick_record *r, uint64_t last, uint64_t now)
+{
+	struct tick_gap pass;
+
+	r->entries++;
+	if ((int64_t)(now - last) < 0) {
+		r->backwards++;
+		return false;
+	}
+	pass = observe(r, last, now);
+	if (r->stage == TICK_LEARNS_LOOP) {
+		histogram_add(&r->learning, pass.length);
+		r->learnt[r->n_learnt++] = pass;
+		if (pass.length < r->shortest)
+			r->shortest = pass.length;
+	} else {
+		record_gap(r, pass);
+	}
+	return learn(r, now);
+}
+
+struct isolprobe_mark isolprobe_gap_(uint64_t last, uint64_t now)
+{
+	struct tick_record *r = current;
+
+	if (!r)
+		return (struct isolprobe_mark){ now, UINT64_MAX };
+	for (;;) {
+		bool learnt = look(r, last, now);
+
+		last = now;
+		now = isolprobe_counter();
+		/* An interruption of the probe is one of the loop, too. */
+		if (learnt || now - last <= r->blind_limit || (int64_t)(now - last) < 0)
+			break;
+		r->ticks++;
+	}
+	r->busy += now - last;
+	return (struct isolprobe_mark){ now, r->limit };
+}
+
+static struct tick_record *map_record(uint32_t n_worst, uint32_t n_first)
+{
+	size_t size = sizeof(struct tick_record) + sizeof(struct tick_gap) * n_worst +
+	              sizeof(struct tick_gap) * n_first;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct tick_record *r = memory;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	r->mapped = size;
+	r->room_worst = n_worst;
+	r->room_first = n_first;
+	r->worst = (struct tick_gap *)(r + 1);
+	r->first = r->worst + n_worst;
+	return r;
+}
+
+static int find_scale(struct tick_record *r, const struct clock_scale *given)
+{
+	if (given) {
+		r->scale = *given;
+		r->scale_is_final = true;
+		return 0;
+	}
+	r->scale_is_final = !clock_kernel_scale(&r->scale);
+	return r->scale_is_final || !clock_fit_quickly(&r->scale) ? 0 : -ENOTSUP;
+}
+
+/* What a stay in the probe takes, generously. */
+static uint64_t blind_cost(struct tick_record *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 16; i++) {
+		uint64_t begin = isolprobe_counter(), took;
+
+		r->learnt[0] = observe(r, begin, isolprobe_counter());
+		r->switches = count_switches();
+		took = isolprobe_counter() - begin;
+		if (took < least)
+			least = took;
+	}
+	return 8 * least;
+}
+
+int tick_begin(struct isolprobe *probe, const struct tick_options *options)
+{
+	struct tick_record *r;
+	char *area = rseq_area();
+	int rc;
+
+	*probe = (struct isolprobe){ .limit = UINT64_MAX };
+	if (current)
+		return -EBUSY;
+	r = map_record(options->n_worst, options->n_first);
+	if (!r)
+		return -ENOMEM;
+	rc = find_scale(r, options->scale);
+	if (rc) {
+		tick_free(r);
+		return rc;
+	}
+	if (area && sequence_address())
+		r->rseq = (uint64_t *)(void *)(area + RSEQ_CS);
+	arm(r);
+	r->blind_limit = blind_cost(r) + clock_steps(&r->scale, GUESS_NS);
+	if (options->threshold_ns)
+		r->threshold = clock_steps(&r->scale, options->threshold_ns) + 1;
+	r->shortest = r->min = UINT64_MAX;
+	r->cpu = current_cpu(r);
+	r->begin_point = clock_now();
+	current = r;
+	probe->limit = r->limit;
+	probe->last = r->begin = r->quiet_since = isolprobe_counter();
+	return 0;
+}
+
+struct tick_record *tick_current(void)
+{
+	return current;
+}
+
+struct tick_record *tick_take(const struct isolprobe *probe)
+{
+	struct tick_record *r = current;
+	uint64_t off_ns;
+
+	if (!r)
+		return NULL;
+	current = NULL;
+	if (r->rseq && __atomic_load_n(r->rseq, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)&sequence)
+		__atomic_store_n(r->rseq, 0, __ATOMIC_RELAXED);
+	r->end = probe->last;
+	r->end_cpu = current_cpu(r);
+	r->end_point = clock_now();
+	r->ticks += probe->ticks;
+	/* The run was shorter than it takes to learn. */
+	if (r->stage == TICK_LEARNS_LOOP)
+		learnt_loop(r);
+	if (r->stage == TICK_LEARNS_VALLEY)
+		learnt_valley(r);
+	set_max_quiet(r, r->end);
+	sort_worst(r);
+	if (!r->scale_is_final && r->end_point.ns - r->begin_point.ns > LEARN_NS)
+		clock_fit(&r->scale, (struct clock_point[]){ r->begin_point, r->end_point }, 2,
+		          &off_ns);
+	return r;
+}
+
+void tick_free(struct tick_record *record)
+{
+	if (record)
+		munmap(record, record->mapped);
+}
+
+void tick_progress(const struct tick_record *record, uint64_t *n_breaks, uint64_t *max)
+{
+	*n_breaks = __atomic_load_n(&record->n_breaks, __ATOMIC_RELAXED);
+	*max = __atomic_load_n(&record->max, __ATOMIC_RELAXED);
+}
+
+int isolprobe_begin_(struct isolprobe *probe, uint64_t threshold_ns)
+{
+	return tick_begin(probe, &(struct tick_options){ .threshold_ns = threshold_ns,
+	                                                 .n_worst = KEEP_WORST,
+	                                                 .n_first = KEEP_FIRST });
+}
+
+uint64_t isolprobe_broken(void)
+{
+	return current ? current->n_breaks : 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is behind isolprobe_tick(): the record of one thread, in steps of the counter. Steps are
+ * what other sources of the same counter (the kernel's trace clock) can be joined with; they become
+ * nanoseconds when the run is over.
+ *
+ * A record belongs to the thread that began it until tick_take() hands it over. All memory is
+ * there, touched, before the first tick. Whether the kernel took the thread off its CPU is seen
+ * without a system call: a pointer to a restartable sequence that is never entered lies in the area
+ * that the C library has registered (rseq(2), glibc 2.35), and the kernel clears it whenever it
+ * preempts, migrates or signals the thread. A program that uses such sequences itself overwrites
+ * the pointer; then, and without the area, the count of context switches alone decides.
+ */
+#ifndef PROBE_TICK_H
+#define PROBE_TICK_H
+
+#include <stdbool.h>
+
+#include "clock.h"
+#include "histogram.h"
+#include "isolprobe.h"
+
+struct tick_gap {
+	uint64_t start;  /* counter at the last tick before it */
+	uint64_t length; /* without the usual loop */
+	uint32_t cpu;    /* after it */
+	uint32_t what;   /* enum isolprobe_class */
+};
+
+/* Of the breaks of one class. */
+struct tick_total {
+	uint64_t n, length, max;
+};
+
+#define TICK_LEARN 1024 /* passes to know the loop from */
+
+struct tick_options {
+	uint64_t threshold_ns;           /* 0: to be found */
+	const struct clock_scale *scale; /* NULL: to be found */
+	uint32_t n_worst, n_first;       /* how many gaps to keep */
+};
+
+enum tick_stage {
+	TICK_LEARNS_LOOP,   /* every pass is looked at, and kept to be judged at the end of it */
+	TICK_LEARNS_VALLEY, /* breaks are counted by a guess until there is a threshold */
+	TICK_MEASURES,
+};
+
+struct tick_record {
+	/* Read by others while the thread runs: tick_progress(). */
+	uint64_t n_breaks, max;
+
+	enum tick_stage stage;
+	uint64_t limit;       /* a pass that is longer is recorded */
+	uint64_t blind_limit; /* a stay in the probe that is longer is a gap as well */
+	uint64_t threshold;   /* of a gap that is a break; the lower end of a bucket if found */
+	uint64_t loop;        /* the median pass */
+	uint64_t shortest;    /* pass while the loop was learnt */
+	uint64_t min;         /* the shortest break */
+
+	uint64_t *rseq; /* the area, or NULL */
+	uint64_t switches;
+
+	uint64_t begin, end;  /* counter */
+	uint64_t ticks;       /* passes, and those gaps that were in the probe itself */
+	uint64_t busy;        /* blind */
+	uint64_t backwards;   /* steps back of the counter */
+	uint64_t quiet_since; /* end of the last break */
+	uint64_t quiet;       /* the longest stretch without */
+	uint32_t entries;     /* into the probe */
+	uint32_t cpu, end_cpu;
+	bool scale_is_final; /* given, or the kernel's; else fitted at the end */
+	struct clock_scale scale;
+	struct clock_point begin_point, end_point;
+
+	struct histogram by_class[ISOLPROBE_CLASSES]; /* all gaps over the limit */
+	struct tick_total breaks[ISOLPROBE_CLASSES];
+	struct histogram learning;
+	struct tick_gap learnt[TICK_LEARN];
+	uint32_t n_learnt;
+
+	struct tick_gap *worst; /* a heap, the shortest on top; after tick_take() longest first */
+	struct tick_gap *first;
+	uint32_t n_worst, n_first, room_worst, room_first;
+	size_t mapped;
+};
+
+/* As isolprobe_begin(). */
+int tick_begin(struct isolprobe *probe, const struct tick_options *options);
+/* The calling thread's record, or NULL. */
+struct tick_record *tick_current(void);
+/* Ends and hands over the record; NULL if nothing had begun. */
+struct tick_record *tick_take(const struct isolprobe *probe);
+void tick_free(struct tick_record *record);
+
+/* Breaks and the longest gap (steps) so far; from any thread while the owner runs. */
+void tick_progress(const struct tick_record *record, uint64_t *n_breaks, uint64_t *max);
+
+#endif
