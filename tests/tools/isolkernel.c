@@ -278,9 +278,6 @@ static long activate_set(const struct kernel *k, struct thread *t, const uint64_
 	if (k->abi == ABI_V4)
 		t->oneshot = control[1];
 	t->active = mask;
-	/* The one quiesce, on return from this call, takes its bit along. */
-	if (mask)
-		t->quiesce &= ~t->oneshot;
 	return 0;
 }
 
@@ -325,6 +322,9 @@ static void answer_call(struct kernel *k, struct thread *t, const uint64_t *arg)
 	unsigned int call = (unsigned int)arg[0] - k->base;
 	long rc = answer(k, t, call, arg);
 
+	/* On the return from the call; the one quiesce takes its bit along. */
+	if (t->active)
+		t->quiesce &= ~t->oneshot;
 	set_register(t->tid, REGISTER(orig_rax), (uint64_t)-1); /* no call at all */
 	set_register(t->tid, REGISTER(rax), (uint64_t)rc);
 	if (k->log)
