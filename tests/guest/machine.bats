@@ -26,3 +26,12 @@ load ../helpers
 	machine_snapshot >"$BATS_TEST_TMPDIR/after"
 	diff "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
 }
+
+# Linux 6.4 gave the posted number of PR_ISOL_ACTIVATE_SET to one that turns page merging on.
+@test "the command of the usage as posted has neither page merging nor MDWE turned on" {
+	run "$CHISOL" -q vmstat_sync -a -I active "$REPO/build/tests/tools/prctlcheck"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"MEMORY_MERGE=0 MDWE=0"* ]] || [[ $output == *"MEMORY_MERGE=-1 MDWE=-1"* ]] ||
+		[[ $output == *"MEMORY_MERGE=-1 MDWE=0"* ]]
+}
