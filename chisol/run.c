@@ -178,11 +178,13 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 
 	if (rc)
 		return rc;
+	if (run->lock_fd < 0 && plan_changes_system(&run->plan))
+		rc = plan_refuse(&run->plan, &run->lock_err, err);
+	if (rc)
+		return rc;
 	/* What is required and cannot be had ends the run here, though nothing is to be written. */
 	if (!plan_changes_system(&run->plan))
 		return plan_apply(&run->plan, run->sys, NULL, err);
-	if (run->lock_fd < 0)
-		return error_move(err, &run->lock_err);
 	rc = journal_create(journal, run->sys, &run->options->req, &run->plan, run->id,
 	                    run_list_next_order(&run->others), err);
 	if (rc)

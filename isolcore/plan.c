@@ -266,6 +266,25 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 	return rc;
 }
 
+int plan_refuse(struct plan *plan, const struct error *why, struct error *err)
+{
+	for (size_t i = 0; i < plan->n_knobs; i++) {
+		struct knob *knob = plan->knobs[i];
+
+		if (!knob_is_planned(knob))
+			continue;
+		if (knob->policy == POLICY_REQUIRE)
+			return error_set(err, why->err, "%s", why->text);
+		if (!knob->fresh && knob_same(knob->type, knob->found, knob->wanted)) {
+			xreplace(&knob->granted, knob->found);
+			knob_judge(knob, KNOB_GRANTED, REASON_ALREADY, NULL);
+		} else {
+			knob_judge(knob, KNOB_REFUSED, reason_of_errno(why->err), "%s", why->text);
+		}
+	}
+	return 0;
+}
+
 /* now: NULL if what it is about is gone. */
 static bool is_kept(const struct knob *knob, const char *now)
 {

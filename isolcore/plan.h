@@ -73,6 +73,12 @@ struct journal;
  */
 int plan_apply(struct plan *plan, const struct system *sys, struct journal *journal,
                struct error *err);
+/*
+ * In place of plan_apply() where nothing of the machine may be written, for the reason given: what
+ * is tried is refused by it, unless it is found as wanted; -errno with that sentence if anything
+ * that is required would have to be held.
+ */
+int plan_refuse(struct plan *plan, const struct error *why, struct error *err);
 /* Reads every granted or pending knob again into observed and observed_state; while the command is
  * running, all but those that are slow to read. Returns the number of knobs that are found drifted
  * by this look for the first time. */

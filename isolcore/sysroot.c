@@ -90,16 +90,17 @@ int sysroot_read_limit(const struct sysroot *root, const char *path, size_t limi
 	char *buf = NULL;
 	_cleanup_close_
 	int fd = open_under(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	int rc = fd;
 	size_t len;
+	int rc;
 
 	*text = NULL;
-	if (fd >= 0)
-		rc = read_whole(fd, limit, &buf, &len);
+	if (fd < 0)
+		return error_errno(err, -fd, "cannot read %s", path);
+	rc = read_whole(fd, limit, &buf, &len);
 	if (rc == -EFBIG)
 		return error_set(err, EFBIG, "cannot read %s: it is larger than %zu bytes", path,
 		                 limit);
-	if (rc < 0)
+	if (rc || !buf)
 		return error_errno(err, -rc, "cannot read %s", path);
 	if (strlen(buf) != len)
 		return error_set(err, EINVAL, "cannot read %s: it contains a NUL byte", path);

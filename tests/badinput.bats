@@ -289,7 +289,10 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	"${nobody[@]}" test -x "$CHISOL" || skip "the program cannot be reached by other users"
 	says '/proc/irq/default_smp_affinity for irq.default_affinity: Permission denied' 125 "${nobody[@]}" "$CHISOL" \
 		-c 1 -s irq.policy=require touch ran
-	says "settings of the machine are root's to change" 125 "${nobody[@]}" "$CHISOL" -c 1 -s vmstat.stat_interval=77 touch ran
+	says 'run chisol as root' 125 "${nobody[@]}" "$CHISOL" -c 1 -s vmstat.stat_interval=77 \
+		-s vmstat.policy=require touch ran
+	says "settings of the machine are root's to change" 4 "${nobody[@]}" "$CHISOL" -c 1 -s vmstat.stat_interval=77 sh -c 'exit 4'
+	says 'refused       vmstat.stat_interval: asked 77' 4 "${nobody[@]}" "$CHISOL" -c 1 -s vmstat.stat_interval=77 sh -c 'exit 4'
 	says "root's to change" 125 "${nobody[@]}" "$CHISOL" -q vmstat_sync touch ran
 	says "root's to change" 125 "${nobody[@]}" "$CHISOL" --restore
 	says 'lacks the capability cap_setuid' 125 "${nobody[@]}" "$CHISOL" -u root touch ran

@@ -761,6 +761,35 @@ static void task_settings_are_kept_in_the_order_of_their_stages(void **state)
 	assert_string_equal(plan.tasks[5]->name, "z");
 }
 
+static void where_nothing_may_be_written_what_is_tried_is_refused(void **state)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct error why = { .err = EROFS, .text = (char *)"cannot open the lock" };
+
+	(void)state;
+	for (enum policy policy = POLICY_TRY; policy <= POLICY_REQUIRE; policy++) {
+		_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+		_cleanup_plan_ struct plan plan = PLAN_INIT;
+
+		put_settings(tree);
+		plan_settings(&plan, tree, policy);
+		if (policy == POLICY_REQUIRE) {
+			assert_int_equal(plan_refuse(&plan, &why, &err), -EROFS);
+			assert_string_equal(err.text, why.text);
+			continue;
+		}
+		assert_int_equal(plan_refuse(&plan, &why, &err), 0);
+		assert_false(plan_changes_system(&plan));
+		assert_int_equal(plan.knobs[0]->state, KNOB_REFUSED);
+		assert_ptr_equal(plan.knobs[0]->reason, REASON_READ_ONLY);
+		assert_string_equal(plan.knobs[0]->detail, why.text);
+		assert_int_equal(plan.knobs[4]->state, KNOB_GRANTED);
+		assert_ptr_equal(plan.knobs[4]->reason, REASON_ALREADY);
+		assert_int_equal(plan_apply(&plan, &tree->sys, NULL, &err), 0);
+		expect_found(tree);
+	}
+}
+
 /* A journal may say of anything that there was nothing before. */
 static void no_type_is_confused_by_a_value_that_is_missing(void **state)
 {
@@ -835,6 +864,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_put_back_stays_in_the_journal),
 		cmocka_unit_test(a_state_directory_that_others_can_write_to_is_refused),
 		cmocka_unit_test(task_settings_are_kept_in_the_order_of_their_stages),
+		cmocka_unit_test(where_nothing_may_be_written_what_is_tried_is_refused),
 		cmocka_unit_test(no_type_is_confused_by_a_value_that_is_missing),
 		cmocka_unit_test(values_are_compared_by_meaning),
 	};
