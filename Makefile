@@ -234,7 +234,7 @@ clean: ## remove build/
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
-		printf '  make %-10s %s\n' "$$name" "$$text"; done
+		printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@echo "Variables: CC CFLAGS LDFLAGS BUILD STATIC_LIBS prefix bindir mandir sysconfdir DESTDIR"
 
 FORCE:

@@ -2,8 +2,8 @@
 /*
  * A facility is one thing of the kernel that a profile section asks about: it looks at the request
  * and appends knobs, task settings and notes to the plan. To add one: copy vmstat.c, add a row to
- * the table in facility.c (its place there is the order of effects), and its keys to
- * profile_keys.c.
+ * the table in facility.c (its place there is the order of effects), its section to struct request
+ * (request.h), and a row for each key to profile_keys.c.
  */
 #ifndef ISOLCORE_FACILITY_H
 #define ISOLCORE_FACILITY_H
