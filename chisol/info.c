@@ -263,7 +263,8 @@ int info_print(enum report_format format, const struct system *sys, const struct
 	/* Asking what this process has shows the form; a failure leaves it unknown. */
 	if (!in.isol.absent && sys->root.live)
 		isol_get(&in.isol, &state, NULL);
-	cgroup_world_read(&in.world, sys, &in.no_world);
+	if (!cgroup_world_read(&in.world, sys, &in.no_world))
+		cgroup_world_ask_libcgroup(&in.world, sys);
 	rc = format == REPORT_JSON ? print_json(&in, out) : print_text(&in, out);
 	isol_interface_free(&in.isol);
 	cgroup_world_free(&in.world);

@@ -332,8 +332,10 @@ static int plan_cgroup(struct plan *plan, const struct system *sys, const struct
 	if (!policy_asked(req->cgroup.policy))
 		return 0;
 	rc = cgroup_world_read(&world, sys, err);
-	if (!rc)
+	if (!rc) {
+		cgroup_world_ask_libcgroup(&world, sys);
 		rc = plan_in_world(&p, run_id, err);
+	}
 	free(p.parent);
 	free(p.run);
 	return rc;

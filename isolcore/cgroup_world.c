@@ -223,16 +223,15 @@ static char *describe(const struct system *sys, const struct cgroup_world *world
 	                 world->systemd && world->kind == CGROUP_V2 ? ", managed by systemd" : "");
 }
 
-/*
- * libcgroup has its own reading of the mount table. Where the two differ, chisol goes by its own,
- * and says so.
- */
-static void cross_check(struct cgroup_world *world)
+void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system *sys)
 {
 	_cleanup_free_
 	char *mount = NULL;
-	int rc = cgroup_init();
+	int rc;
 
+	if (!sys->root.live)
+		return;
+	rc = cgroup_init();
 	if (!rc)
 		rc = cgroup_get_subsys_mount_point("cpuset", &mount);
 	if (rc && world->kind == CGROUP_NONE)
@@ -288,8 +287,6 @@ int cgroup_world_read(struct cgroup_world *world, const struct system *sys, stru
 	world->hybrid = v1 && v2;
 	world->systemd = sysroot_exists(&sys->root, "/run/systemd/system");
 	world->sentence = describe(sys, world, v1, v2);
-	if (sys->root.live)
-		cross_check(world);
 	return 0;
 }
 

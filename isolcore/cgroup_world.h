@@ -28,13 +28,19 @@ struct cgroup_world {
 	                       as in a container */
 	bool systemd;       /* systemd runs this machine, and takes the v2 tree for its own */
 	bool exclusive;     /* v2: there is cpuset.cpus.exclusive (Linux 6.7) */
-	bool libcgroup;     /* libcgroup finds cpuset at the same mount (live only) */
+	bool libcgroup;     /* see cgroup_world_ask_libcgroup() */
 	char *sentence;     /* for people: what was found, and for CGROUP_NONE why */
 };
 
 int cgroup_world_read(struct cgroup_world *world, const struct system *sys, struct error *err);
 void cgroup_world_free(struct cgroup_world *world);
 #define _cleanup_cgroup_world_ _cleanup_(cgroup_world_free)
+/*
+ * libcgroup has its own reading of the mount table (live only). Where the two differ, chisol goes
+ * by its own, and the sentence says so. Costs as much as all else that chisol does at its start:
+ * libcgroup touches megabytes of tables.
+ */
+void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system *sys);
 
 /* The group of a process as /proc/PID/cgroup has it (pid 0: the caller's). On v1 a zombie's group
  * is not known any more: -ESRCH. */
