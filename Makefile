@@ -5,6 +5,8 @@ BUILD   ?= build
 
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
+libdir     ?= $(prefix)/lib
+includedir ?= $(prefix)/include
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
 docdir     ?= $(datadir)/doc/chisol
@@ -102,9 +104,11 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/tests/tools/tickcost: $(BUILD)/libisolprobe.a
+
 $(BUILD)/tests/%: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(PKG_LIBS)
+	$(CC) $(BASE_CFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c %.a,$^) $(PKG_LIBS)
 
 $(SWEEP_LIB): tests/sweep/sweep.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -209,20 +213,28 @@ lint-man:
 lint-shell:
 	@shellcheck -x $(SCRIPTS)
 
-install: all ## install under DESTDIR and prefix (also bindir, mandir, sysconfdir)
+install: all ## install under DESTDIR and prefix (also bindir, libdir, includedir, mandir, sysconfdir)
 	install -d $(DESTDIR)$(sysconfdir)/chisol
-	install -D -m 755 $(BUILD)/chisol $(DESTDIR)$(bindir)/chisol
+	install -D -m 755 -t $(DESTDIR)$(bindir) $(BUILD)/chisol $(BUILD)/isolprobe
+	install -D -m 644 -t $(DESTDIR)$(includedir) probe/isolprobe.h
+	install -D -m 644 -t $(DESTDIR)$(libdir) $(BUILD)/libisolprobe.a
+	install -D -m 755 $(BUILD)/libisolprobe.so $(DESTDIR)$(libdir)/libisolprobe.so.0
+	ln -sf libisolprobe.so.0 $(DESTDIR)$(libdir)/libisolprobe.so
 	install -D -m 644 -t $(DESTDIR)$(confdir) $(wildcard conf/*.conf)
 	$(foreach m,$(MAN),install -D -m 644 -t $(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m))) $(m) &&) true
-	install -D -m 644 -t $(DESTDIR)$(compdir) completions/chisol
+	install -D -m 644 -t $(DESTDIR)$(compdir) $(wildcard completions/*)
 	install -D -m 644 -t $(DESTDIR)$(docdir) $(DOCS)
 	install -d $(DESTDIR)$(pkgconfdir)
 	printf '%s\n' 'Name: chisol' 'Description: Launcher for isolated CPUs' 'Version: $(VERSION)' \
 		'profiledir=$(confdir)' 'sysprofiledir=$(sysconfdir)/chisol' \
 		> $(DESTDIR)$(pkgconfdir)/chisol.pc
+	printf '%s\n' 'Name: isolprobe' 'Description: Notices when a loop was interrupted' \
+		'Version: $(VERSION)' 'Cflags: -I$(includedir)' 'Libs: -L$(libdir) -lisolprobe' \
+		> $(DESTDIR)$(pkgconfdir)/isolprobe.pc
 
 uninstall: ## remove what install put there (profiles in sysconfdir stay)
-	rm -f $(DESTDIR)$(bindir)/chisol $(DESTDIR)$(compdir)/chisol $(DESTDIR)$(pkgconfdir)/chisol.pc
+	rm -f $(foreach p,chisol isolprobe,$(addprefix $(DESTDIR),$(bindir)/$p $(compdir)/$p $(pkgconfdir)/$p.pc))
+	rm -f $(addprefix $(DESTDIR),$(includedir)/isolprobe.h $(addprefix $(libdir)/libisolprobe,.a .so .so.0))
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -rf $(DESTDIR)$(datadir)/chisol $(DESTDIR)$(docdir)
 	-rmdir $(DESTDIR)$(sysconfdir)/chisol
@@ -235,7 +247,7 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-11s %s\n' "$$name" "$$text"; done
-	@echo "Variables: CC CFLAGS LDFLAGS BUILD STATIC_LIBS prefix bindir mandir sysconfdir DESTDIR"
+	@echo "Variables: CC CFLAGS LDFLAGS BUILD STATIC_LIBS prefix bindir libdir includedir mandir sysconfdir DESTDIR"
 
 FORCE:
 .PHONY: FORCE all unit fuzz programs deps demo check bench lint lint-format lint-tidy lint-cppcheck \

@@ -4,13 +4,13 @@ load helpers
 
 # complete WORD...: prints the completions of the last word.
 complete_words() {
-	PATH=$(dirname "$CHISOL"):$PATH COMP_SCRIPT=$REPO/completions/chisol bash --norc -c '
+	PATH=$(dirname "$CHISOL"):$PATH COMP_SCRIPT=$REPO/completions/$1 bash --norc -c '
 		. /usr/share/bash-completion/bash_completion
 		. "$COMP_SCRIPT"
 		compopt() { :; } # needs an interactive completion
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
 		COMP_TYPE=9 COMP_KEY=9
-		_chisol chisol "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+		"_$1" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 
@@ -61,4 +61,16 @@ setup() {
 	touch only-file
 	[ "$(complete_words chisol -q vmstat_sync cat only)" = only-file ]
 	[ "$(complete_words chisol -c 1 -- cat only)" = only-file ]
+}
+
+@test "isolprobe's options, forms and workloads are offered" {
+	local option options
+	options=$("$REPO/build/isolprobe" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+	[ "$(wc -w <<<"$options")" -gt 10 ]
+	for option in $options; do
+		complete_words isolprobe "$option" | grep -q -- "^$option" || { echo "$option"; false; }
+	done
+	[ "$(complete_words isolprobe -F osl)" = oslat$'\n'oslat-json ]
+	[ "$(complete_words isolprobe --workload m)" = memmove ]
+	complete_words isolprobe -c iso | grep -qx isolated
 }

@@ -17,6 +17,25 @@ setup_file() {
 	[ -d "$DEST/etc/test/chisol" ]
 }
 
+@test "the probe is installed: command, library, header, pages and completion" {
+	"$DEST/usr/bin/isolprobe" --version
+	[ -f "$DEST/usr/include/isolprobe.h" ]
+	[ -f "$DEST/usr/lib/libisolprobe.a" ]
+	[ "$(readlink "$DEST/usr/lib/libisolprobe.so")" = libisolprobe.so.0 ]
+	[ -f "$DEST/usr/share/man/man1/isolprobe.1" ]
+	[ -f "$DEST/usr/share/man/man3/isolprobe.3" ]
+	[ -f "$DEST/usr/share/bash-completion/completions/isolprobe" ]
+}
+
+@test "the library shows what is public and nothing else" {
+	run nm -D --defined-only --format=just-symbols "$DEST/usr/lib/libisolprobe.so.0"
+	[ -n "$output" ]
+	refute grep -vE '^(isolprobe_|LIBISOLPROBE_)' <<<"$output"
+	run nm -g --defined-only --format=just-symbols "$DEST/usr/lib/libisolprobe.a"
+	grep -qx isolprobe_gap_ <<<"$output"
+	refute grep -E '^[a-z]' <<<"$(grep -vE '^(isolprobe_|libisolprobe.o:)' <<<"$output")"
+}
+
 @test "pkg-config tells where the profiles are" {
 	run env PKG_CONFIG_PATH="$DEST/usr/share/pkgconfig" pkg-config --variable=profiledir chisol
 	[ "$output" = /usr/share/chisol/conf ]

@@ -8,12 +8,12 @@ setup_file() {
 }
 
 # Options as "-c --cpus" or "--status", one an item, sorted.
-options_of_help() {
-	sed -nE 's/^ {1,8}((-[A-Za-z]), )?(--[a-z-]+).*/\2 \3/p' "$BATS_FILE_TMPDIR/help" | sed 's/^ //' | sort
+options_of_help() { # FILE
+	sed -nE 's/^ {1,8}((-[A-Za-z]), )?(--[a-z-]+).*/\2 \3/p' "$1" | sed 's/^ //' | sort
 }
 
-options_of_man() {
-	awk '/^\.Sh /{inside = $2 == "OPTIONS"} inside && /^\.It Fl/' "$REPO/man/chisol.1" |
+options_of_man() { # PAGE
+	awk '/^\.Sh /{inside = $2 == "OPTIONS"} inside && /^\.It Fl/' "$REPO/man/$1" |
 		sed -E 's/^\.It //; s/ (Ns|Ar|Op|Cm) .*//; s/\\-/-/g; s/Fl ([A-Za-z]) , Fl -/-\1 --/; s/Fl -/--/' | sort
 }
 
@@ -29,8 +29,8 @@ reasons_of_code() {
 }
 
 @test "every option of chisol --help is in chisol(1), and the other way round" {
-	[ "$(options_of_help | wc -l)" -gt 15 ]
-	diff <(options_of_help) <(options_of_man)
+	[ "$(options_of_help "$BATS_FILE_TMPDIR/help" | wc -l)" -gt 15 ]
+	diff <(options_of_help "$BATS_FILE_TMPDIR/help") <(options_of_man chisol.1)
 }
 
 @test "every reason code is in chisol(1) with its meaning, and the other way round" {
@@ -66,4 +66,76 @@ reasons_of_code() {
 	while read -r key; do
 		grep -qxF -- "$key" "$BATS_TEST_TMPDIR/words" || { echo "not in the schema: $key"; false; }
 	done <"$BATS_TEST_TMPDIR/keys"
+}
+
+@test "every option of isolprobe --help is in isolprobe(1), and the other way round" {
+	"$REPO/build/isolprobe" --help >"$BATS_TEST_TMPDIR/help"
+	[ "$(options_of_help "$BATS_TEST_TMPDIR/help" | wc -l)" -gt 10 ]
+	diff <(options_of_help "$BATS_TEST_TMPDIR/help") <(options_of_man isolprobe.1)
+}
+
+# The program of isolprobe(3), as a reader would see it.
+example() {
+	awk '/^\.Sh /{inside = $2 == "EXAMPLES"} inside && /^\.Ed/{exit} on; inside && /^\.Bd/{on = 1}' \
+		"$REPO/man/isolprobe.3" | sed 's/\\en/\\n/g'
+}
+
+# runs_as COMPILER...: the example is compiled so, without a warning, and says what it should.
+runs_as() {
+	run "$@" -Wall -Wextra -Werror -pedantic -O2 -I"$REPO/probe" -o "$BATS_TEST_TMPDIR/example" \
+		"$BATS_TEST_TMPDIR/example.c" -x none "$REPO/build/libisolprobe.a"
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+	run "$BATS_TEST_TMPDIR/example"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} =~ ^[0-9]+\ breaks$ ]]
+	[[ ${lines[1]} =~ ^of\ 1[0-9]{7}\ passes\;\ 99\ %\ are\ below\ [0-9]+\ ns$ ]]
+}
+
+@test "the example of isolprobe(3) compiles as C, and runs" {
+	example >"$BATS_TEST_TMPDIR/example.c"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/example.c")" -gt 20 ]
+	runs_as gcc -std=c11 -x c
+	runs_as gcc -std=gnu99 -x c
+}
+
+@test "the example of isolprobe(3) compiles as C++, and runs" {
+	local cxx
+	cxx=$(command -v g++ || command -v clang++-14) || skip "needs g++ or clang++-14"
+	example >"$BATS_TEST_TMPDIR/example.c"
+	runs_as "$cxx" -std=c++11 -x c++
+	runs_as "$cxx" -std=c++17 -x c++
+}
+
+@test "the example of isolprobe(3) runs with the shared library, too" {
+	example >"$BATS_TEST_TMPDIR/example.c"
+	cp "$REPO/build/libisolprobe.so" "$BATS_TEST_TMPDIR/libisolprobe.so.0"
+	gcc -I"$REPO/probe" -o "$BATS_TEST_TMPDIR/example" "$BATS_TEST_TMPDIR/example.c" \
+		"$BATS_TEST_TMPDIR/libisolprobe.so.0"
+	LD_LIBRARY_PATH=$BATS_TEST_TMPDIR run "$BATS_TEST_TMPDIR/example"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == *" breaks" ]]
+}
+
+@test "no tick stores to memory or calls anything while the loop is quiet" {
+	[ "$(uname -m)" = x86_64 ] || skip "reads x86_64 instructions"
+	cat >"$BATS_TEST_TMPDIR/loop.c" <<-'END'
+		#include <isolprobe.h>
+		void loop(volatile int *stop);
+		void loop(volatile int *stop)
+		{
+			struct isolprobe probe;
+
+			isolprobe_begin(&probe, 0);
+			while (!*stop)
+				isolprobe_tick(&probe);
+			isolprobe_free(isolprobe_end(&probe));
+		}
+	END
+	gcc -O2 -I"$REPO/probe" -c -o "$BATS_TEST_TMPDIR/loop.o" "$BATS_TEST_TMPDIR/loop.c"
+	# from the read of the counter to the jump back: registers only, but for the loop's own flag
+	objdump -d --no-show-raw-insn "$BATS_TEST_TMPDIR/loop.o" >"$BATS_TEST_TMPDIR/code"
+	awk '/rdtsc/{on = 1} on; on && /j(e|ne|mp|ae|b) /{if (++n == 2) exit}' "$BATS_TEST_TMPDIR/code" >"$BATS_TEST_TMPDIR/tick"
+	cat "$BATS_TEST_TMPDIR/tick"
+	grep -q rdtsc "$BATS_TEST_TMPDIR/tick"
+	refute grep -E 'call|mov[a-z]* +[%$][^,]*,[^,]*\(|(add|inc)[a-z]* .*\(' "$BATS_TEST_TMPDIR/tick"
 }
