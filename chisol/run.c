@@ -7,6 +7,7 @@
 #include "escape.h"
 #include "report_probe.h"
 #include "setting.h"
+#include "stream.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -191,67 +192,6 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 		return rc;
 	mem_exhausted = restore_in_fresh_image;
 	return plan_apply(&run->plan, run->sys, journal, err);
-}
-
-/* What streams the breaks as they are found. */
-struct stream {
-	const struct options *options;
-	struct trace_watch *watch;
-	struct namelist *warnings;
-	bool failed;
-};
-
-static void stream_text(struct stream *stream, const char *text, size_t len)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	const struct options *options = stream->options;
-
-	for (size_t i = 0; i < options->n_sinks && !stream->failed; i++) {
-		if (options->sinks[i].format != REPORT_JSONL ||
-		    !report_sink_add(&options->sinks[i], text, len, &err))
-			continue;
-		namelist_add(stream->warnings, err.text);
-		stream->failed = true;
-	}
-}
-
-static void stream_break(void *ctx, const struct isolation_break *brk)
-{
-	struct stream *stream = ctx;
-	_cleanup_free_
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!out)
-		mem_exhausted();
-	report_jsonl_break(out, stream->watch, brk);
-	fclose(out);
-	stream_text(stream, text, len);
-}
-
-static int stream_begin(struct stream *stream, const struct run_report *report, struct error *err)
-{
-	const struct options *options = stream->options;
-	_cleanup_free_
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!out)
-		mem_exhausted();
-	report_jsonl_head(out, report);
-	fclose(out);
-	for (size_t i = 0; i < options->n_sinks; i++) {
-		if (options->sinks[i].format != REPORT_JSONL)
-			continue;
-		if (report_sink_empty(&options->sinks[i], err))
-			return -err->err;
-		stream->watch->on_break = stream_break;
-		stream->watch->ctx = stream;
-	}
-	stream_text(stream, text, len);
-	return 0;
 }
 
 /* Not permitted or not possible is told, and makes the verdict inconclusive; it ends the launch
