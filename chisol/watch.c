@@ -6,10 +6,32 @@
 
 #define WATCH_POLL_MS 200 /* a ring of 4 MiB takes about 200,000 events a second */
 
-/* Everything that the machine may have done to the settings since the last look. */
-static void look(struct watch *watch, bool running)
+/* What a process that has ended does not show any more stays as it was at the last look. Returns
+ * how many settings were found changed for the first time. */
+static size_t observe_task(const struct watch *watch, pid_t pid)
 {
-	size_t drifted = plan_observe(watch->plan, watch->sys, running);
+	size_t n_drifted = 0;
+
+	for (size_t i = 0; i < watch->plan->n_tasks; i++) {
+		struct task_setting *t = watch->plan->tasks[i];
+		char *now = NULL;
+
+		if (t->observed_state == OBSERVED_DRIFTED || t->state != KNOB_GRANTED ||
+		    !t->op->observe || t->op->observe(watch->sys, t, pid, &now))
+			continue;
+		free(t->observed);
+		t->observed = now;
+		t->observed_state =
+			t->granted && !strcmp(now, t->granted) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
+		n_drifted += t->observed_state == OBSERVED_DRIFTED;
+	}
+	return n_drifted;
+}
+
+/* Everything that the machine may have done to the settings since the last look. */
+static void look(struct watch *watch, pid_t pid, bool running)
+{
+	size_t drifted = plan_observe(watch->plan, watch->sys, running) + observe_task(watch, pid);
 	size_t appeared = irq_new_since(watch->plan, watch->sys, watch->req);
 	_cleanup_free_
 	char *now = NULL;
@@ -35,23 +57,6 @@ static void count_interrupts(struct watch *watch, struct interrupt_table *table)
 		namelist_take(&watch->warnings, xstrdup(err.text));
 }
 
-/* What a process that has ended does not show any more stays as it was at the last look. */
-static void observe_task(const struct watch *watch, pid_t pid)
-{
-	for (size_t i = 0; i < watch->plan->n_tasks; i++) {
-		struct task_setting *t = watch->plan->tasks[i];
-		char *now = NULL;
-
-		if (t->state != KNOB_GRANTED || !t->op->observe ||
-		    t->op->observe(watch->sys, t, pid, &now))
-			continue;
-		free(t->observed);
-		t->observed = now;
-		t->observed_state =
-			t->granted && !strcmp(now, t->granted) ? OBSERVED_KEPT : OBSERVED_DRIFTED;
-	}
-}
-
 unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 {
 	struct watch *watch = ctx;
@@ -67,16 +72,14 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 	case LAUNCH_POLL:
 		break;
 	case LAUNCH_TICK:
-		observe_task(watch, pid);
-		look(watch, true);
+		look(watch, pid, true);
 		break;
 	case LAUNCH_ENDED:
 		if (watch->trace)
 			trace_watch_stop(watch->trace);
 		count_interrupts(watch, &watch->during);
 		interrupts_subtract(&watch->during, &watch->before);
-		observe_task(watch, pid);
-		look(watch, false);
+		look(watch, pid, false);
 		if (watch->trace)
 			trace_watch_finish(watch->trace);
 		return 0;

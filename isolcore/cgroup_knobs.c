@@ -451,6 +451,12 @@ static int read_controller(const struct system *sys, const char *path, char **va
 	return 0;
 }
 
+/* That others use it, too, matters to who would turn it off, not to the run. */
+static bool controller_serves(const char *value, const char *wanted)
+{
+	return !strncmp(value, wanted, strlen(wanted));
+}
+
 static void judge_controller(const struct system *sys, struct knob *knob,
                              const struct error *write_error)
 {
@@ -468,6 +474,7 @@ static void judge_controller(const struct system *sys, struct knob *knob,
 
 const struct knob_type knob_cgroup_controller = {
 	.name = "cgroup-controller",
+	.serves = controller_serves,
 	.read = read_controller,
 	.write = knob_file_write,
 	.judge = judge_controller,

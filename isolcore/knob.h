@@ -54,6 +54,8 @@ struct knob_type {
 	             struct error *err);
 	/* Do two values mean the same? NULL: equal strings. */
 	bool (*same)(const char *a, const char *b);
+	/* Does a value that is not the same still do what was wanted? NULL: no. */
+	bool (*serves)(const char *value, const char *wanted);
 	/*
 	 * Optional: after a write (failed with write_error, or 0), or where none was needed
 	 * (REASON_ALREADY) or possible (write_error says that the object is gone since the plan was

@@ -294,6 +294,8 @@ static bool is_kept(const struct knob *knob, const char *now)
 		return knob->type->mortal;
 	if (knob_same(knob->type, now, knob->wanted) || knob_same(knob->type, now, knob->granted))
 		return true;
+	if (knob->type->serves && knob->type->serves(now, knob->wanted))
+		return true;
 	return knob->avoid && !cpumask_parse_list(&cpus, now) &&
 	       !cpumask_intersects(&cpus, knob->avoid);
 }
