@@ -22,10 +22,12 @@ setup() {
 	((CPU > 0)) || skip "needs two CPUs"
 	if [ -e /sys/fs/cgroup/cpuset/release_agent ]; then
 		VERSION=1 TREE=/sys/fs/cgroup/cpuset TASKS=tasks
-	elif grep -qw cpuset /sys/fs/cgroup/cgroup.controllers 2>/dev/null && [ ! -e /sys/fs/cgroup/cgroup.type ]; then
-		VERSION=2 TREE=/sys/fs/cgroup TASKS=cgroup.threads
 	else
-		skip "no cpuset hierarchy whose root is visible"
+		VERSION=2 TASKS=cgroup.threads
+		for TREE in /sys/fs/cgroup /sys/fs/cgroup/unified ''; do
+			! grep -qw cpuset "$TREE/cgroup.controllers" 2>/dev/null || [ -e $TREE/cgroup.type ] || break
+		done
+		[ -n "$TREE" ] || skip "no cpuset hierarchy whose root is visible"
 	fi
 	[ -w $TREE/cgroup.procs ] || skip "$TREE is read-only"
 	PIDS=()
@@ -106,6 +108,9 @@ wait_for() { # FILE
 	sleep 60 &
 	PIDS+=($!)
 	local masks groups pid
+	for pid in "${PIDS[@]}"; do
+		until [ "$(<"/proc/$pid/comm")" = sleep ]; do sleep 0.05; done
+	done
 	masks=$(cpus_of "${PIDS[@]}")
 	groups=$(for pid in "${PIDS[@]}"; do group_of "$pid"; done)
 	isolated bash -c 'for p; do sed -n "s/^Cpus_allowed_list:.//p" /proc/$p/status; done >during' - "${PIDS[@]}"

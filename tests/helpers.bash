@@ -13,10 +13,7 @@ lock_machine() { # in setup_file; without root nothing can be changed
 
 # Everything of the machine that chisol may touch, one "path: value" a line.
 machine_snapshot() {
-	local f
-	for f in /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /proc/irq/*/smp_affinity_list; do
-		printf '%s: %s\n' "$f" "$(cat "$f" 2>/dev/null)"
-	done
+	grep -Hs '' /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /proc/irq/*/smp_affinity_list || true
 	find /proc/sys -type f -readable ! -path '*/random/*' ! -name stat_refresh ! -name 'pid_max' \
 		! -path '*/fs/*-nr' ! -path '*/fs/*-state' ! -path '*/fs/quota/*' ! -name ns_last_pid ! -name compact_memory \
 		! -name drop_caches ! -name pty ! -path '*/kernel/pty/*' ! -name 'flush' ! -name loadavg -exec grep -H '' {} + 2>/dev/null || true
