@@ -58,7 +58,7 @@ TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
 ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(wildcard tests/*/*.c)
 ALL_HDR    := $(wildcard isolcore/*.h probe/*.h probe/*/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
-SCRIPTS    := $(wildcard scripts/* tests/run tests/bench/run .ci/run completions/*)
+SCRIPTS    := $(wildcard scripts/* tests/run tests/guest/run tests/guest/boot tests/guest/fetch tests/guest/initramfs tests/guest/init tests/guest/apt.bash tests/bench/run .ci/run completions/*)
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
 PROBE_OBJ  := $(PROBE_SRC:%.c=$(BUILD)/obj/%.o)
@@ -166,14 +166,16 @@ check: deps ## install what is missing and run every test that this machine can 
 	@$(MAKE) --no-print-directory -s programs
 	@tests/run
 
+guest-programs: all $(TOOL_BIN) $(SWEEP_LIB)
+
 check-guest: ## run the tests on real kernels under QEMU (GUEST=name ...: some of tests/guest/matrix)
 	@scripts/deps build check guest
-	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)
+	@$(MAKE) --no-print-directory -s guest-programs
 	@tests/guest/run $(GUEST)
 
 guest-shell: ## a shell in the guest GUEST=name
 	@scripts/deps build check guest
-	@$(MAKE) --no-print-directory -s all $(TOOL_BIN)
+	@$(MAKE) --no-print-directory -s guest-programs
 	@tests/guest/run --shell $(or $(GUEST),$(error name one: GUEST=name; they are in tests/guest/matrix))
 
 bench: ## measure start-up, apply and restore, and large machines against their aims
@@ -250,7 +252,7 @@ help: ## this list
 	@echo "Variables: CC CFLAGS LDFLAGS BUILD STATIC_LIBS prefix bindir libdir includedir mandir sysconfdir DESTDIR"
 
 FORCE:
-.PHONY: FORCE all unit fuzz programs deps demo check bench lint lint-format lint-tidy lint-cppcheck \
+.PHONY: FORCE all unit fuzz programs guest-programs check-guest guest-shell deps demo check bench lint lint-format lint-tidy lint-cppcheck \
 	lint-man lint-shell install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

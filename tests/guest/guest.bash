@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Shared by the tests in guests: loaded after ../helpers.
+
+bats_require_minimum_version 1.5.0
+
+CPU_DIR=/sys/devices/system/cpu
+
+# The kernel is at least MAJOR.MINOR.
+kernel_is() {
+	printf '%s\n' "$1" "$(uname -r)" | sort -CV
+}
+
+# Is CPU in a list such as 0-2,5?
+has_cpu() { # LIST CPU
+	local part
+	for part in ${1//,/ }; do
+		((${part%-*} <= $2 && $2 <= ${part#*-})) && return 0
+	done
+	return 1
+}
+
+eventually() { # COMMAND...: is true within a while
+	local until=$((SECONDS + 15))
+	while ((SECONDS < until)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	echo "never came true: $*"
+	return 1
+}
+
+cpus_of() { # PID
+	sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"
+}
+
+# run_started OPTION...: a run in the background, its command waiting for the file "go"; comes back when it runs. RUN is
+# chisol, COMMAND what it runs; the report will be in report.json.
+run_started() {
+	rm -f go there
+	"$CHISOL" -r json:report.json -r text:report.txt "$@" \
+		sh -c 'echo $$ >there; until [ -e go ]; do sleep 0.1; done; cat /proc/self/status >status' 3>&- &
+	RUN=$!
+	eventually test -s there
+	COMMAND=$(<there)
+}
+
+# In teardown: a failed test leaves nothing behind that holds the next one up.
+run_cleared() {
+	local pid
+	touch go
+	for pid in "${PIDS[@]}"; do
+		kill "$pid" 2>/dev/null || true
+	done
+	[ -z "$RUN" ] || wait "$RUN" || true
+}
+
+runs() { # PID COMMAND: it has become it
+	[ "$(<"/proc/$1/comm")" = "$2" ]
+}
+
+run_ended() { # [STATUS]
+	local status=0
+	touch go
+	wait "$RUN" || status=$?
+	RUN=
+	cat report.txt
+	[ "$status" -eq "${1:-0}" ]
+}
+
+setting() { # NAME FIELD: of the report
+	jq -r --arg name "$1" '.settings[] | select(.name == $name) | .'"$2" report.json
+}
+
+# What people read, as one line.
+text() { # [FILE]
+	tr -s '\n ' ' ' <"${1:-report.txt}"
+}
+
+snapshot() {
+	machine_snapshot | sort
+	grep -Hs '' /sys/devices/virtual/workqueue/cpumask* $CPU_DIR/online
+}
+
+unchanged() { # since "snapshot >before"; some of it comes back a moment after a run
+	snapshot | diff before - >differs || { sleep 2 && snapshot | diff before -; }
+}
+
+# The kernel itself found no fault.
+no_complaint() {
+	refute grep -E 'BUG:|WARNING:|Call Trace|Oops|general protection' <(dmesg)
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Partitions of cgroup v2, made while the machine runs, in the cases that go wrong: CPUs 2 and 3 of four, nothing isolated at boot.
+
+load ../helpers
+load guest
+
+TREE=/sys/fs/cgroup
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	PIDS=() RUN=
+	snapshot >before
+}
+
+teardown() {
+	run_cleared
+	echo 1 >$CPU_DIR/cpu3/online
+	rmdir $TREE/other 2>/dev/null || true
+	echo -cpuset >$TREE/cgroup.subtree_control 2>/dev/null || true
+	no_complaint
+}
+
+other() { # CPUS: a group of somebody else
+	echo +cpuset >$TREE/cgroup.subtree_control
+	mkdir -p $TREE/other
+	echo "$1" >$TREE/other/cpuset.cpus
+}
+
+partition() { # the run's partition, as the kernel says it
+	cat $TREE/chisol-*/hot/cpuset.cpus.partition 2>/dev/null || cat $TREE/chisol-*/cpuset.cpus.partition
+}
+
+@test "two CPUs become a partition, nobody else may use them, and afterwards everything is as before" {
+	sleep 600 3>&- &
+	PIDS+=($!)
+	run_started -c 2-3 -s cgroup.policy=require
+	[ "$(partition)" = isolated ]
+	[ "$(cpus_of "$COMMAND")" = 2-3 ]
+	[ "$(cpus_of "${PIDS[0]}")" = 0-1 ]
+	[ "$(<$TREE/cpuset.cpus.effective)" = 0-1 ]
+	run_ended
+	unchanged
+	has_cpu "$(cpus_of "${PIDS[0]}")" 3
+}
+
+@test "a mask that chisol was started with does not take a CPU from the command" {
+	taskset -pc 0-2 $BASHPID >/dev/null
+	run_started -c 2-3 -s cgroup.policy=require
+	[ "$(cpus_of "$COMMAND")" = 2-3 ]
+	run_ended
+}
+
+@test "a task that was pinned to a CPU of the partition has its own mask back, and so has one pinned beside it" {
+	local mask
+	for mask in 2 2-3 1,3 0; do
+		taskset -c $mask sleep 600 3>&- &
+		PIDS+=($!)
+		eventually runs $! sleep
+	done
+	run_started -c 2-3 -s cgroup.policy=require
+	for pid in "${PIDS[@]}"; do
+		refute has_cpu "$(cpus_of "$pid")" 2
+		refute has_cpu "$(cpus_of "$pid")" 3
+	done
+	run_ended
+	[ "$(for pid in "${PIDS[@]}"; do cpus_of "$pid"; done | tr '\n' ' ')" = "2 2-3 1,3 0 " ]
+}
+
+@test "the workqueues' mask is the same after a run as before, whatever the partition made of it" {
+	run_started -c 2-3 -s cgroup.policy=require
+	run_ended
+	unchanged
+}
+
+@test "a partition that the kernel refuses is told with its reason, and if it is required nothing runs" {
+	other 2-3
+	echo root >$TREE/other/cpuset.cpus.partition # so it cannot be had twice
+	snapshot >before
+	run -125 "$CHISOL" -c 2-3 -s cgroup.policy=require touch ran
+	[ ! -e ran ]
+	[[ $(text <(echo "$output")) == *"$TREE/other"* ]]
+	unchanged
+}
+
+@test "CPUs that another group claims without a partition are told, and the run is what the report says" {
+	other 2-3
+	snapshot >before
+	run_started -c 2-3 -s cgroup.policy=try
+	partition >now || true
+	run_ended
+	[[ $(text) == *"$TREE/other"* ]]
+	if [ "$(<now)" = isolated ]; then
+		[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" = granted ]
+	else
+		[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" != granted ]
+		[[ $(text) == *"not exclusive"* || $(text) == *conflict* ]]
+	fi
+	unchanged
+}
+
+@test "a sibling that breaks the live partition is seen as drift" {
+	run_started -c 2-3 -s cgroup.policy=require --fail-on drift
+	mkdir $TREE/other
+	echo 3 >$TREE/other/cpuset.cpus || true
+	partition >now
+	if [ "$(<now)" = isolated ]; then
+		run_ended
+	else
+		run_ended 122
+		[[ $(text) == *"drifted cgroup."*partition* ]]
+	fi
+	rmdir $TREE/other
+	echo -cpuset >$TREE/cgroup.subtree_control # left alone, as the sibling used it
+	unchanged
+}
+
+@test "a CPU of the partition that goes offline during the run is drift, and all is put back once it is online" {
+	run_started -c 2-3 -s cgroup.policy=require --fail-on drift
+	echo 0 >$CPU_DIR/cpu3/online
+	[ "$(<$CPU_DIR/online)" = 0-2 ]
+	sleep 1
+	grep -s '' $TREE/cpuset.cpus.effective $TREE/chisol-*/cpuset.cpus* $TREE/chisol-*/*/cpuset.cpus* || true
+	run_ended 122
+	echo 1 >$CPU_DIR/cpu3/online
+	unchanged
+	[ "$(<$TREE/cpuset.cpus.effective)" = 0-3 ]
+}
+
+@test "the last housekeeping CPUs are refused before anything is written" {
+	run -125 strace -f -o trace -e trace=mkdir,mkdirat "$CHISOL" -c 0-3 -s cgroup.policy=require touch ran
+	[[ $output == *"leave at least one"* ]]
+	refute grep -F $TREE trace
+	[ ! -e ran ]
+	unchanged
+	other 2-3
+	echo isolated >$TREE/other/cpuset.cpus.partition
+	snapshot >before
+	run -125 "$CHISOL" -c 0-1 -s cgroup.policy=require touch ran
+	echo "$output"
+	[[ $(text <(echo "$output")) == *"leave at least one"* || $(text <(echo "$output")) == *"not enough for the workload and a housekeeping CPU"* ]]
+	[ ! -e ran ]
+	unchanged
+}
+
+@test "a run beside another one gets a partition of its own, and the last of them gives back the CPUs" {
+	run_started -c 3 -s cgroup.policy=require
+	run -0 --separate-stderr "$CHISOL" -c 2 -s cgroup.policy=require cat $TREE/cpuset.cpus.effective
+	[ "$output" = 0-1 ]
+	run_ended
+	unchanged
+}
+
+@test "threads of one process are placed apart: the first in the partition, the second on housekeeping CPUs" {
+	run -0 --separate-stderr "$CHISOL" -c 2-3 -s cgroup.policy=require -s cgroup.helpers=yes \
+		bash -c 'exec "$1" '$TREE'/chisol-*/help/cgroup.threads' - "$REPO/build/tests/tools/twothreads"
+	[[ $output == *"main 2-3"* ]]
+	local list
+	list=$(sed -n 's/^second //p' <<<"$output")
+	refute has_cpu "$list" 2
+	refute has_cpu "$list" 3
+	unchanged
+}
+
+@test "below a delegated group of a tree like systemd's a run works, or the report says why it does not" {
+	local unit=$TREE/system.slice/app.service
+	echo "+cpuset" >$TREE/cgroup.subtree_control
+	mkdir -p $TREE/{init.scope,user.slice} $unit/main
+	sleep 600 3>&- &
+	PIDS+=($!)
+	echo $! >$unit/main/cgroup.procs
+	echo $BASHPID >$TREE/init.scope/cgroup.procs
+	snapshot >before
+	run_started -c 2-3 -s cgroup.policy=try -s cgroup.parent=/system.slice/app.service
+	grep '' $unit/chisol-*/cpuset.cpus.partition $unit/chisol-*/*/cpuset.cpus.partition >now || true
+	[ "$(cpus_of "$COMMAND")" = 2-3 ]
+	cp before before.run
+	run_ended
+	cat now
+	if kernel_is 6.7; then
+		grep -q ':isolated$' now
+		[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" = granted ]
+	else
+		refute grep -q ':isolated$' now
+		[[ $(text) == *"not a partition root"* || $(text) == *"is no partition"* ]]
+	fi
+	unchanged
+	# A unit's own group has processes: nothing can be made in it.
+	run -125 "$CHISOL" -c 2-3 -s cgroup.policy=require -s cgroup.parent=/system.slice/app.service/main touch ran
+	[[ $(text <(echo "$output")) == *"has processes of its own"* ]]
+	unchanged
+	echo $BASHPID >$TREE/cgroup.procs
+	kill "${PIDS[@]}"
+	eventually rmdir $unit/main
+	rmdir $unit $TREE/system.slice $TREE/user.slice $TREE/init.scope
+}
+
+@test "a run that is killed in the middle is put back by --restore" {
+	taskset -c 2 sleep 600 3>&- &
+	PIDS+=($!)
+	run_started -c 2-3 -p oslat -s cgroup.partition=auto -s cgroup.start=hot
+	kill -KILL "$RUN"
+	touch go
+	wait "$RUN" || true
+	refute unchanged
+	run -0 "$CHISOL" --restore
+	unchanged
+	[ "$(cpus_of "${PIDS[0]}")" = 2 ]
+}

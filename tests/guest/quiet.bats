@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Is isolation kept? A spinner on a nohz_full CPU counts the interrupts that hit it, and the switches, in a window that it
+# measures itself; and breaks that are made on purpose are seen. Counts only: an emulator has no durations.
+
+load ../helpers
+load guest
+
+QUIET=$REPO/build/tests/tools/quiet
+FAIR=/sys/kernel/debug/sched/fair_server/cpu2/runtime
+
+setup() {
+	grep -qw 2 <(tr ',-' '\n\n' <$CPU_DIR/nohz_full) || skip "CPU 2 is not nohz_full here"
+	cd "$BATS_TEST_TMPDIR"
+	PIDS=() RUN=''
+	taskset -pc 0,1 $BASHPID >/dev/null
+	RT=$(</proc/sys/kernel/sched_rt_runtime_us)
+	[ ! -e $FAIR ] || FAIR_RUNTIME=$(<$FAIR)
+}
+
+teardown() {
+	run_cleared
+	echo "$RT" >/proc/sys/kernel/sched_rt_runtime_us
+	[ ! -e $FAIR ] || echo "$FAIR_RUNTIME" >$FAIR
+}
+
+# Of "quiet" under a command: its counts by kind go to the file counts.
+counted() { # COMMAND...
+	"$@" "$QUIET" 2 4 >counts
+	tr '\n' ' ' <counts
+	echo
+}
+
+count() { # KIND
+	awk -v kind="$1" '$1 == kind { n = $2 } END { print n + 0 }' counts
+}
+
+timer() { # interrupts of the timer: x86 has a row of its own, others a numbered one
+	if [ "$(uname -m)" = x86_64 ]; then count LOC; else
+		count "$(awk '/arch_timer/ { sub(":", "", $1); print $1; exit }' /proc/interrupts)"; fi
+}
+
+isolated() {
+	"$CHISOL" -c 2 -p oslat -s cgroup.start=hot -r json:report.json "$@"
+}
+
+@test "a CPU of a run is left alone: no tick, no switch, no device" {
+	counted isolated
+	[ "$(timer)" -le 12 ] # 1000 without nohz_full; 4 and more are the fair server's
+	[ "$(count switches)" -le 2 ]
+	local irq
+	for irq in $(ls /proc/irq); do
+		[ ! -d "/proc/irq/$irq" ] || [ "$(uname -m)" != x86_64 ] || [ "$(count "$irq")" = 0 ]
+	done
+}
+
+@test "what hit the CPU is in the report, by kind" {
+	counted isolated
+	jq -r '.interrupts' report.json | head -50
+	[ "$(jq '[.. | objects | select(has("name")) | .name] | index("LOC") != null or index("arch_timer") != null' report.json)" = true ] || [ "$(timer)" = 0 ]
+}
+
+@test "the fair server's interrupt, once a second, is counted, and gone if it was turned off before" {
+	[ -e $FAIR ] || skip "this kernel has no fair server"
+	echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+	counted isolated
+	local with
+	with=$(timer)
+	echo 0 >$FAIR
+	counted isolated
+	echo "# fair server: $with timer interrupts in 4 s, without $(timer)" >&3
+	[ "$with" -ge 3 ]
+	[ "$(timer)" -lt "$with" ]
+}
+
+@test "a second task on the CPU brings the tick back and switches, and both are seen" {
+	isolated sh -c "'$QUIET' 2 4 >counts & '$QUIET' 1 5 >/dev/null; wait"
+	cat counts
+	[ "$(timer)" -gt 100 ]
+	[ "$(count switches)" -gt 10 ]
+}
+
+@test "somebody who makes the kernel reach for every CPU is seen" {
+	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
+	(sleep 3 && for i in 1 2 3 4 5; do echo 1 >/proc/sys/vm/stat_refresh; done) 3>&- &
+	PIDS+=($!)
+	counted isolated
+	[ $(($(count switches) + $(count CAL) + $(count IWI) + $(timer))) -ge 1 ]
+}
