@@ -26,8 +26,8 @@ struct run_report {
 	const struct interrupt_table *interrupts; /* what hit the workload's CPUs during the run */
 	struct probe_report *probe;               /* not const: names are looked up when told */
 	const char *run_id;
-	const char *failure; /* chisol's own failure, one sentence; NULL: none */
-	bool verbose;        /* text: name every setting, fold nothing */
+	const char *failure;      /* chisol's own failure, one sentence; NULL: none */
+	bool verbose;             /* text: name every setting, fold nothing */
 	struct namelist warnings; /* sentences, in the order in which they came up */
 };
 
