@@ -25,7 +25,7 @@ enum field {
 	FIELD_OTHER,
 	FIELD_PRIO,
 	FIELD_STATE,
-	FIELD_TARGET, /* the CPU, or CPUs, that it is about */
+	FIELD_TARGET, /* the CPU that it is about */
 	N_FIELDS,
 };
 
@@ -34,7 +34,7 @@ struct trace_row {
 	enum trace_op op;
 	enum trace_source source;
 	const char *arch;   /* where the event is; NULL: everywhere */
-	const char *filter; /* NULL: every event counts; "%s" is replaced by the watched CPUs */
+	const char *filter; /* what is compared with the watched CPUs; NULL: every event counts */
 	bool remote;        /* happens on another CPU than the one that it is about */
 	const char *field[N_FIELDS];
 };
@@ -80,7 +80,7 @@ static const struct trace_row rows[] = {
 	{ "workqueue", "workqueue_execute_start", TRACE_FUNCTION, TRACE_NOTHING,
 	  .field = { [FIELD_FUNCTION] = "function" } },
 	{ "csd", "csd_function_entry", TRACE_FUNCTION, TRACE_NOTHING,
-	  .field = { [FIELD_FUNCTION] = "func" } },
+	  .field = { [FIELD_FUNCTION] = "func", [FIELD_NUMBER] = "csd" } },
 	{ "sched", "sched_switch", TRACE_SWITCH, TRACE_TASK,
 	  .field = { [FIELD_OTHER] = "next_pid",
 	             [FIELD_TEXT] = "next_comm",
@@ -88,10 +88,12 @@ static const struct trace_row rows[] = {
 	             [FIELD_STATE] = "prev_state" } },
 	{ "sched", "sched_migrate_task", TRACE_MOVED, TRACE_MIGRATION, .filter = "orig_cpu",
 	  .remote = true, .field = { [FIELD_OTHER] = "pid", [FIELD_TARGET] = "orig_cpu" } },
-	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_NOTHING, .filter = "cpu", .remote = true,
-	  .field = { [FIELD_FUNCTION] = "callback", [FIELD_TARGET] = "cpu" } },
-	{ "ipi", "ipi_send_cpumask", TRACE_SENT, TRACE_NOTHING, .filter = "cpumask", .remote = true,
-	  .field = { [FIELD_FUNCTION] = "callback", [FIELD_TARGET] = "cpumask" } },
+	/* Reschedule interrupts only: they have no function to run (smp_send_reschedule()). */
+	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_RESCHEDULE, .filter = "callback == 0 && cpu",
+	  .remote = true, .field = { [FIELD_TARGET] = "cpu" } },
+	/* A function for another CPU, whether or not it takes an interrupt of its own. */
+	{ "csd", "csd_queue_cpu", TRACE_SENT, TRACE_CALL_FUNCTION, .filter = "cpu", .remote = true,
+	  .field = { [FIELD_TARGET] = "cpu", [FIELD_NUMBER] = "csd" } },
 };
 
 /* An event of this kernel. */
@@ -106,15 +108,16 @@ struct trace_sent {
 	uint64_t time;
 	unsigned int to, from;
 	enum trace_op op; /* TRACE_SENT or TRACE_MOVED */
+	enum trace_source source;
 	pid_t by, other;
-	bool reschedule;
+	uint64_t number; /* of a function for another CPU: tells it from others on their way */
 };
 
 static int load_format(struct trace_events *te, const struct sysroot *tracefs,
                        const struct trace_row *row)
 {
-	_cleanup_free_ char *path = xasprintf("events/%s/%s/format", row->system, row->name),
-			    *text = NULL;
+	_cleanup_free_
+	char *path = xasprintf("events/%s/%s/format", row->system, row->name), *text = NULL;
 	struct trace_format format = { .row = row };
 	struct tep_event *event;
 
@@ -147,7 +150,8 @@ static void load_formats(struct trace_events *te, const struct sysroot *tracefs)
 	tep_set_file_bigendian(te->tep, tep_is_local_bigendian(te->tep) ? TEP_BIG_ENDIAN
 	                                                                : TEP_LITTLE_ENDIAN);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *name = xasprintf("%s:%s", rows[i].system, rows[i].name);
+		_cleanup_free_
+		char *name = xasprintf("%s:%s", rows[i].system, rows[i].name);
 
 		if (rows[i].arch && strcmp(rows[i].arch, te->sys->machine.arch) != 0)
 			continue;
@@ -159,12 +163,13 @@ static void load_formats(struct trace_events *te, const struct sysroot *tracefs)
 /* "cpu & CPUS{1-3}" (Linux 6.6), or "cpu == 1 || cpu == 2 || ..." */
 static void filter_cpus(const struct trace_events *te, const struct trace_format *format, int fd)
 {
-	_cleanup_free_ char *list = cpumask_list(&te->cpus), *filter = NULL;
+	_cleanup_free_
+	char *list = cpumask_list(&te->cpus), *filter = NULL;
 
+	/* What is not filtered here is passed over when it is read. */
 	filter = xasprintf("%s & CPUS{%s}", format->row->filter, list);
-	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) ||
-	    format->field[FIELD_TARGET]->flags & TEP_FIELD_IS_DYNAMIC)
-		return; /* what is not filtered here is passed over when it is read */
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
+		return;
 	free(take_ptr(&filter));
 	cpumask_for_each (cpu, &te->cpus) {
 		char *longer = xasprintf("%s%s%s == %ld", filter ? filter : "",
@@ -342,33 +347,16 @@ static void note_remote(struct trace_events *te, const struct ring *ring,
 {
 	struct trace_sent sent = {
 		.time = record->time,
+		.to = (unsigned int)number_of(format, FIELD_TARGET, record),
 		.from = ring->cpu,
 		.op = format->row->op,
+		.source = format->row->source,
 		.by = (pid_t)number_of(format, FIELD_PID, record),
 		.other = (pid_t)number_of(format, FIELD_OTHER, record),
-		/* Only they have no function to run (smp_send_reschedule()). */
-		.reschedule = !number_of(format, FIELD_FUNCTION, record),
+		.number = number_of(format, FIELD_NUMBER, record),
 	};
-	const char *mask;
-	size_t size;
 
-	if (!(format->field[FIELD_TARGET]->flags & TEP_FIELD_IS_DYNAMIC)) {
-		sent.to = (unsigned int)number_of(format, FIELD_TARGET, record);
-		note_sent(te, sent);
-		return;
-	}
-	mask = bytes_of(format, FIELD_TARGET, record, &size);
-	cpumask_for_each (cpu, &te->cpus) {
-		unsigned long word;
-		size_t at = (size_t)cpu / (8 * sizeof(word)) * sizeof(word);
-
-		if (!mask || at + sizeof(word) > size)
-			continue;
-		memcpy(&word, mask + at, sizeof(word));
-		sent.to = (unsigned int)cpu;
-		if (word >> (size_t)cpu % (8 * sizeof(word)) & 1)
-			note_sent(te, sent);
-	}
+	note_sent(te, sent);
 }
 
 /* First look at a ring: who belongs to the command, and what was done to other CPUs. */
@@ -401,23 +389,25 @@ static void drop_sent(struct trace_events *te, size_t i)
 	memmove(&te->sent[i], &te->sent[i + 1], (te->n_sent - i) * sizeof(*te->sent));
 }
 
-/* The first of those that were sent for this interrupt; the others were sent while it was on its
- * way, and came with it. */
+/*
+ * Of reschedule interrupts, the first that was sent since the last came: the others were sent while
+ * it was on its way, and came with it. Functions are told apart by their number.
+ */
 static void find_sender(struct trace_events *te, struct trace_event *event)
 {
-	bool reschedule = event->source == TRACE_RESCHEDULE;
+	enum trace_source source =
+		event->op == TRACE_FUNCTION ? TRACE_CALL_FUNCTION : TRACE_RESCHEDULE;
 
-	if (!reschedule && event->source != TRACE_CALL_FUNCTION)
-		return;
 	for (size_t i = 0; i < te->n_sent && te->sent[i].time <= event->time;) {
 		const struct trace_sent *sent = &te->sent[i];
 
-		if (sent->op != TRACE_SENT || sent->to != event->cpu ||
-		    sent->reschedule != reschedule) {
+		if (sent->op != TRACE_SENT || sent->to != event->cpu || sent->source != source ||
+		    sent->number != event->number) {
 			i++;
 			continue;
 		}
-		if (!event->has_sender && event->time - sent->time <= SENT_MAX_AGE) {
+		if (event->time - sent->time <= SENT_MAX_AGE &&
+		    (!event->has_sender || source == TRACE_CALL_FUNCTION)) {
 			event->has_sender = true;
 			event->sender = sent->by;
 			event->sender_cpu = sent->from;
@@ -485,7 +475,7 @@ static void second_look(void *ctx, const struct ring *ring, const struct ring_re
 	if (text)
 		snprintf(event.text, sizeof(event.text), "%.*s", (int)size, text);
 	pass_moved(look, ring->cpu, event.time);
-	if (event.op == TRACE_ENTER)
+	if (event.source == TRACE_RESCHEDULE || (event.op == TRACE_FUNCTION && event.number))
 		find_sender(te, &event);
 	look->fn(look->ctx, ring->cpu, &event, 0, event.time);
 }

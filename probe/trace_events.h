@@ -50,7 +50,7 @@ enum trace_op {
 	TRACE_SWITCH,   /* to another task */
 	TRACE_MOVED,    /* a task that waits was moved to another CPU */
 	TRACE_FUNCTION, /* tells what the innermost interval does */
-	TRACE_SENT,     /* an interrupt was sent to another CPU; not passed on */
+	TRACE_SENT,     /* to another CPU: an interrupt, or a function to run; not passed on */
 };
 
 #define TRACE_TEXT 32
@@ -68,7 +68,7 @@ struct trace_event {
 	pid_t other;           /* TRACE_SWITCH: the next task; TRACE_MOVED: the one moved */
 	int prio;              /* of the next task: under 100 is real-time (kernel's scale) */
 	uint64_t state;        /* TRACE_SWITCH: prev_state; 0: could have gone on */
-	bool has_sender;       /* who sent the interrupt, where the kernel tells (Linux 6.4): */
+	bool has_sender;       /* who sent the interrupt or function (Linux 6.4): */
 	pid_t sender;
 	unsigned int sender_cpu;
 };
