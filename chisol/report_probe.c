@@ -72,7 +72,8 @@ static void print_cpus(FILE *out, const struct trace_watch *tw, const struct req
 	for (size_t i = 0; i < tw->n_cpus; i++) {
 		const struct watched_cpu *cpu = &tw->cpus[i];
 		_cleanup_verdict_ struct verdict verdict;
-		_cleanup_free_ char *why = xstrdup("");
+		_cleanup_free_
+		char *why = xstrdup("");
 
 		verdict_of_cpu(&verdict, cpu, tw, req);
 		for (size_t r = 0; r < verdict.reasons.n; r++) {
@@ -121,7 +122,8 @@ static int by_time_lost(const void *a, const void *b)
 
 static void print_causes(FILE *out, const struct trace_watch *tw)
 {
-	_cleanup_free_ struct cause_sum *sums = xcalloc(n_causes, sizeof(*sums));
+	_cleanup_free_
+	struct cause_sum *sums = xcalloc(n_causes, sizeof(*sums));
 	size_t n = 0;
 
 	for (size_t c = 0; c < n_causes; c++) {
@@ -158,7 +160,8 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 {
 	for (size_t i = 0; i < tw->n_worst; i++) {
 		const struct isolation_break *brk = &tw->worst[i];
-		_cleanup_free_ char *by = part_words(brk->by, &tw->symbols);
+		_cleanup_free_
+		char *by = part_words(brk->by, &tw->symbols);
 
 		report_line(out, i ? "" : "worst", "%.1f us on CPU %u at %.6f s: %s%s%s",
 		            us(brk->end - brk->start), brk->cpu, since(tw, brk->start),
@@ -167,7 +170,8 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 			continue;
 		for (size_t p = 0; p < brk->n_parts && p < PARTS_SHOWN; p++) {
 			const struct part *part = &brk->parts[p];
-			_cleanup_free_ char *words = part_words(part, &tw->symbols);
+			_cleanup_free_
+			char *words = part_words(part, &tw->symbols);
 
 			report_line(out, "", "%*s+%.1f us: %.1f us %s%s", 2 + 2 * (int)part->depth,
 			            "", us(part->start - brk->start), us(part->end - part->start),
@@ -212,8 +216,8 @@ static json_t *json_part(const struct part *part, uint64_t origin, struct symbol
 
 	for (size_t i = 0; i < PART_FUNCTIONS && part->functions[i]; i++) {
 		const char *name = symbols_name(symbols, part->functions[i]);
-		_cleanup_free_ char *address =
-			xasprintf("0x%llx", (unsigned long long)part->functions[i]);
+		_cleanup_free_
+		char *address = xasprintf("0x%llx", (unsigned long long)part->functions[i]);
 
 		json_array_append_new(functions, json_text(name ? name : address));
 	}
@@ -290,12 +294,13 @@ static json_t *json_watched_cpu(const struct watched_cpu *cpu, const struct trac
 	_cleanup_verdict_ struct verdict verdict;
 
 	verdict_of_cpu(&verdict, cpu, tw, req);
-	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu", (int)cpu->cpu,
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu", (int)cpu->cpu,
 	                 "verdict", verdict_name(verdict.state), "reasons",
 	                 json_strings(&verdict.reasons), "lost_events", json_count(cpu->lost),
-	                 "foreign", json_break_count(&cpu->foreign), "self",
-	                 json_break_count(&cpu->self), "startup", json_break_count(&cpu->startup),
-	                 "causes", json_causes(cpu, tw));
+	                 "unseen", json_count(cpu->tracker.unseen - cpu->unseen_before), "foreign",
+	                 json_break_count(&cpu->foreign), "self", json_break_count(&cpu->self),
+	                 "startup", json_break_count(&cpu->startup), "causes",
+	                 json_causes(cpu, tw));
 }
 
 json_t *json_probe(const struct run_report *report)
@@ -313,9 +318,10 @@ json_t *json_probe(const struct run_report *report)
 		json_array_append_new(cpus, json_watched_cpu(&tw->cpus[i], tw, report->req));
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
 	                 verdict_name(probe_verdict(report)), "unavailable",
-	                 json_text(report->probe->unavailable), "window_ns",
+	                 json_text(report->probe->unavailable), "began_ns",
+	                 json_number_or_null(watched, tw->began), "window_ns",
 	                 json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst",
 	                 worst, "events_missing", json_strings(&tw->events.missing));
 }
@@ -342,10 +348,12 @@ void report_jsonl_break(FILE *out, struct trace_watch *watch, const struct isola
 
 void report_jsonl(FILE *out, const struct run_report *report)
 {
-	print_object(out, json_pack("{s:s, s:o, s:o}", "verdict",
-	                            verdict_name(probe_verdict(report)), "window_ns",
-	                            json_number_or_null(was_watched(report),
-	                                                report->probe->watch.ended -
-	                                                        report->probe->watch.began),
-	                            "failure", json_text(report->failure)));
+	const struct trace_watch *tw = &report->probe->watch;
+	bool watched = was_watched(report);
+
+	print_object(out, json_pack("{s:s, s:o, s:o, s:o}", "verdict",
+	                            verdict_name(probe_verdict(report)), "began_ns",
+	                            json_number_or_null(watched, tw->began), "window_ns",
+	                            json_number_or_null(watched, tw->ended - tw->began), "failure",
+	                            json_text(report->failure)));
 }

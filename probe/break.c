@@ -6,7 +6,7 @@
 
 void break_tracker_init(struct break_tracker *t, unsigned int cpu, const struct break_env *env)
 {
-	*t = (struct break_tracker){ .env = env, .cpu = cpu };
+	*t = (struct break_tracker){ .env = env, .cpu = cpu, .current = -1 };
 }
 
 static bool is_own(const struct break_tracker *t, pid_t tid)
@@ -145,14 +145,26 @@ static void add_point(struct break_tracker *t, const struct trace_event *event)
 	add_part(t, &part);
 }
 
+/* One interrupt may bring functions from several; a foreign one counts. */
+static void add_sender(const struct break_tracker *t, struct part *part,
+                       const struct trace_event *event)
+{
+	bool own = is_own(t, event->sender);
+
+	if (part->has_sender && (own || !part->own_sender))
+		return;
+	part->has_sender = true;
+	part->own_sender = own;
+	part->sender = event->sender;
+	part->sender_cpu = event->sender_cpu;
+	t->env->task_name(t->env->ctx, part->sender, part->sender_name);
+}
+
 static void enter(struct break_tracker *t, const struct trace_event *event)
 {
 	struct part part = { .source = event->source,
 		             .start = event->time,
-		             .number = event->number,
-		             .has_sender = event->has_sender,
-		             .sender = event->sender,
-		             .sender_cpu = event->sender_cpu };
+		             .number = event->number };
 
 	/* No interrupt comes within itself: its end was missed. */
 	if (t->n_frames && t->frames[t->n_frames - 1].source == event->source &&
@@ -166,10 +178,8 @@ static void enter(struct break_tracker *t, const struct trace_event *event)
 	}
 	snprintf(part.text, sizeof(part.text), "%s",
 	         event->source == TRACE_SOFTIRQ ? softirq_name(event->number) : event->text);
-	if (part.has_sender) {
-		part.own_sender = is_own(t, part.sender);
-		t->env->task_name(t->env->ctx, part.sender, part.sender_name);
-	}
+	if (event->has_sender)
+		add_sender(t, &part, event);
 	open_frame(t, part);
 }
 
@@ -197,6 +207,8 @@ static void add_function(struct break_tracker *t, const struct trace_event *even
 		return;
 	part = &t->frames[t->n_frames - 1];
 	t->latest[t->n_frames - 1] = event->time;
+	if (event->has_sender && part->source == TRACE_CALL_FUNCTION)
+		add_sender(t, part, event);
 	for (size_t i = 0; i < PART_FUNCTIONS; i++) {
 		if (part->functions[i] == event->function)
 			return;
@@ -207,7 +219,7 @@ static void add_function(struct break_tracker *t, const struct trace_event *even
 	}
 }
 
-static void open_task(struct break_tracker *t, const struct trace_event *event)
+static struct part next_task(const struct break_tracker *t, const struct trace_event *event)
 {
 	struct part part = { .source = TRACE_TASK,
 		             .start = event->time,
@@ -218,7 +230,32 @@ static void open_task(struct break_tracker *t, const struct trace_event *event)
 	memcpy(part.text, event->text, sizeof(part.text));
 	part.kthread =
 		!part.own && (!part.pid || t->env->is_kthread(t->env->ctx, part.pid, part.text));
-	open_frame(t, part);
+	return part;
+}
+
+static void open_task(struct break_tracker *t, const struct trace_event *event)
+{
+	open_frame(t, next_task(t, event));
+}
+
+/* A thread that another thread of the command took the CPU from has it again. The other may have
+ * been interrupted meanwhile: those are breaks of their own. */
+static void end_wait(struct break_tracker *t, uint64_t time)
+{
+	struct isolation_break brk = { .cpu = t->cpu,
+		                       .start = t->taken.start,
+		                       .end = time,
+		                       .by = &t->taken,
+		                       .parts = &t->taken,
+		                       .n_parts = 1 };
+
+	if (!t->n_frames)
+		finish_break(t);
+	t->waits = 0;
+	t->taken.end = time;
+	cause_find(&t->taken, t->env->symbols);
+	t->env->on_part(t->env->ctx, t->cpu, &t->taken);
+	t->env->on_break(t->env->ctx, &brk);
 }
 
 /* A thread of the command gives the CPU to one that is none. */
@@ -256,30 +293,42 @@ static void end_turn(struct break_tracker *t, uint64_t time, bool sleep_too)
 	}
 }
 
+/* A thread of the command could go on, and another of its threads has the CPU instead. */
+static void begin_wait(struct break_tracker *t, pid_t waits, const struct trace_event *event)
+{
+	if (t->waits)
+		return;
+	t->waits = waits;
+	t->taken = next_task(t, event);
+}
+
 static void switch_task(struct break_tracker *t, const struct trace_event *event)
 {
-	bool own = is_own(t, event->other);
+	bool own = is_own(t, event->other), could_go_on;
 
+	if (t->waits && t->waits == event->other)
+		end_wait(t, event->time);
 	if (t->state == BREAK_OFF) {
+		could_go_on = !is_asleep(t);
 		end_turn(t, event->time, own);
+		if (!own && (event->other || could_go_on))
+			open_task(t, event);
+		if (own && could_go_on && event->other != t->off)
+			begin_wait(t, t->off, event);
 		if (own)
 			t->state = BREAK_ON;
-		else if (event->other || !is_asleep(t))
-			open_task(t, event);
 		return;
 	}
 	/* Interrupts do not switch tasks. On PREEMPT_RT softirqs may be switched out. */
 	while (t->n_frames)
 		close_frame(t, event->time, t->frames[t->n_frames - 1].source != TRACE_KERNEL);
-	if (t->state == BREAK_ON && !own) {
+	could_go_on = !(event->state & ~(uint64_t)STATE_PREEMPTED);
+	if (t->state == BREAK_ON && !own)
 		go_off(t, event);
-	} else if (t->state == BREAK_ON && !(event->state & ~(uint64_t)STATE_PREEMPTED)) {
-		/* One thread of the command takes the place of another. */
-		open_task(t, event);
-		close_frame(t, event->time, false);
-	} else if (own) {
+	else if (t->state == BREAK_ON && could_go_on)
+		begin_wait(t, event->pid, event);
+	else if (own)
 		t->state = BREAK_ON;
-	}
 }
 
 /* The thread that is expected back goes on elsewhere. */
@@ -287,6 +336,8 @@ static void moved(struct break_tracker *t, const struct trace_event *event)
 {
 	bool asleep = is_asleep(t);
 
+	if (event->other == t->waits)
+		t->waits = 0;
 	if (t->state != BREAK_OFF || event->other != t->off)
 		return;
 	end_turn(t, event->time, true);
@@ -296,14 +347,29 @@ static void moved(struct break_tracker *t, const struct trace_event *event)
 	t->state = BREAK_UNUSED;
 }
 
-/* Who has the CPU is told by every event; a switch may have been missed. */
+/*
+ * Who has the CPU is told by every event. Usually it is who was switched to last; but a kernel may
+ * record nothing while a certain task runs (seen with 6.18: the recursion count that perf keeps in
+ * each task was not 0 any more), not even the switch away from it.
+ */
 static void settle_state(struct break_tracker *t, const struct trace_event *event)
 {
 	bool own;
 
-	if (t->n_frames || t->state == BREAK_OFF || event->op == TRACE_MOVED)
+	if (event->op == TRACE_MOVED)
 		return;
 	own = is_own(t, event->pid);
+	if (t->current >= 0 && event->pid != t->current) {
+		t->unseen++;
+		if (t->state == BREAK_OFF && own) {
+			t->frames[0].cut = true;
+			end_turn(t, event->time, true);
+			t->state = BREAK_ON;
+		}
+	}
+	t->current = event->op == TRACE_SWITCH ? event->other : event->pid;
+	if (t->n_frames || t->state == BREAK_OFF)
+		return;
 	if (t->state == BREAK_ON && !own)
 		finish_break(t);
 	t->state = own ? BREAK_ON : BREAK_UNUSED;
@@ -345,6 +411,8 @@ void break_tracker_lost(struct break_tracker *t, uint64_t time)
 		close_frame(t, t->latest[t->n_frames - 1], true);
 	t->cut = true;
 	finish_break(t);
+	t->waits = 0;
+	t->current = -1;
 	t->state = BREAK_UNKNOWN;
 }
 

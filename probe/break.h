@@ -20,7 +20,7 @@
 #include "cause.h"
 
 #define BREAK_JOIN_NS 5000u
-#define BREAK_PARTS   64 /* more are counted only */
+#define BREAK_PARTS   256 /* more are counted only */
 #define BREAK_DEPTH   16
 
 struct isolation_break {
@@ -57,7 +57,9 @@ struct break_tracker {
 	const struct break_env *env;
 	unsigned int cpu;
 	enum break_state state;
-	pid_t off; /* BREAK_OFF: the thread that had the CPU */
+	pid_t off;         /* BREAK_OFF: the thread that had the CPU */
+	pid_t waits;       /* a thread that another of the command took the CPU from; 0: none */
+	struct part taken; /* by whom, and when */
 	struct part frames[BREAK_DEPTH];
 	uint64_t latest[BREAK_DEPTH]; /* when something was last seen of the frame */
 	unsigned int n_frames;
@@ -65,6 +67,8 @@ struct break_tracker {
 	size_t n_parts, omitted;
 	uint64_t start, end; /* of the break that is being made */
 	bool open, cut;
+	pid_t current;      /* by the last switch; -1: not known */
+	uint64_t unseen;    /* times that somebody else had the CPU than the last switch said */
 	uint64_t unmatched; /* ends without a begin */
 };
 

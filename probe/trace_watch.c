@@ -158,6 +158,8 @@ static void on_event(void *ctx, unsigned int cpu, const struct trace_event *even
 	struct watched_cpu *w = find_cpu(tw, cpu);
 
 	if (event) {
+		if (time < tw->began)
+			w->unseen_before = w->tracker.unseen;
 		break_tracker_event(&w->tracker, event);
 		w->used |= w->tracker.state == BREAK_ON && time >= tw->began;
 	} else {
@@ -169,7 +171,8 @@ static void on_event(void *ctx, unsigned int cpu, const struct trace_event *even
 static void look_for_offline(struct trace_watch *tw)
 {
 	_cleanup_cpumask_ struct cpumask online = CPUMASK_INIT;
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_
+	char *text = NULL;
 
 	if (sysroot_read(&tw->sys->root, "/sys/devices/system/cpu/online", &text, NULL) ||
 	    cpumask_parse_list(&online, text))
@@ -185,11 +188,11 @@ static void read_until(struct trace_watch *tw, uint64_t horizon)
 		break_tracker_passed(&tw->cpus[i].tracker, horizon);
 }
 
-void trace_watch_start(struct trace_watch *tw, pid_t pid)
+void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time)
 {
 	tw->events.tasks.first = pid;
 	tasks_add(&tw->events.tasks, pid);
-	tw->began = ring_clock();
+	tw->began = time;
 }
 
 void trace_watch_read(struct trace_watch *tw)
@@ -198,13 +201,9 @@ void trace_watch_read(struct trace_watch *tw)
 	look_for_offline(tw);
 }
 
-void trace_watch_stop(struct trace_watch *tw)
+void trace_watch_finish(struct trace_watch *tw, uint64_t time)
 {
-	tw->ended = ring_clock();
-}
-
-void trace_watch_finish(struct trace_watch *tw)
-{
+	tw->ended = time;
 	read_until(tw, tw->ended);
 	for (size_t i = 0; i < tw->n_cpus; i++)
 		break_tracker_end(&tw->cpus[i].tracker, tw->ended);

@@ -27,6 +27,7 @@ struct watched_cpu {
 	struct break_count foreign, self;
 	struct break_count startup; /* within the grace at the start: in no other count */
 	uint64_t lost;              /* records */
+	uint64_t unseen_before;     /* tracker.unseen when the command started */
 	bool used;                  /* a thread of the command ran here */
 	bool went_offline;
 };
@@ -53,14 +54,12 @@ struct trace_watch {
 /* As trace_events_open(): before the command starts. */
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
                      size_t ring_size, struct error *err);
-/* The command runs from now on, as this process. */
-void trace_watch_start(struct trace_watch *tw, pid_t pid);
+/* The command runs since then (ring_clock()), as this process. */
+void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time);
 /* To be called often enough that no ring runs full. */
 void trace_watch_read(struct trace_watch *tw);
-/* The command has ended. */
-void trace_watch_stop(struct trace_watch *tw);
-/* After that: reads the rest. */
-void trace_watch_finish(struct trace_watch *tw);
+/* The command has ended, and the time that was watched at the time given: reads the rest. */
+void trace_watch_finish(struct trace_watch *tw, uint64_t time);
 void trace_watch_free(struct trace_watch *tw);
 #define _cleanup_trace_watch_ _cleanup_(trace_watch_free)
 

@@ -3,7 +3,8 @@
 
 static void say(struct verdict *verdict, enum verdict_state state, char *sentence)
 {
-	_cleanup_free_ char *owned = sentence;
+	_cleanup_free_
+	char *owned = sentence;
 
 	namelist_add(&verdict->reasons, owned);
 	if (state > verdict->state)
@@ -57,6 +58,11 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 		say(verdict, VERDICT_INCONCLUSIVE,
 		    xasprintf("%llu or more trace events were lost: raise probe.ring",
 		              (unsigned long long)cpu->lost));
+	if (cpu->tracker.unseen > cpu->unseen_before)
+		say(verdict, VERDICT_INCONCLUSIVE,
+		    xasprintf("the kernel told nothing of %llu stretches of time in which a task "
+		              "ran",
+		              (unsigned long long)(cpu->tracker.unseen - cpu->unseen_before)));
 	if (cpu->went_offline)
 		say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
 	if (tw->events.clock_steps)

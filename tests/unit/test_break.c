@@ -52,7 +52,8 @@ static void append(char **text, const char *fmt, ...) __attribute__((format(prin
 
 static void append(char **text, const char *fmt, ...)
 {
-	_cleanup_free_ char *more = NULL, *before = *text;
+	_cleanup_free_
+	char *more = NULL, *before = *text;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -226,33 +227,65 @@ static void own_doing_is_told_from_foreign(void **state)
 	enter(w, 11000, TRACE_TIMER);
 	leave(w, 12000, TRACE_TIMER);
 	to(w, 30000, OWN, 0, OWN + 1, "app", 120);
-	to(w, 50000, OWN + 1, 1, 0, "swapper/1", 120);
+	to(w, 40000, OWN + 1, 1, OWN, "app", 120);
+	to(w, 50000, OWN, 1, 0, "swapper/1", 120);
 	enter(w, 60000, TRACE_TIMER);
 	leave(w, 61000, TRACE_TIMER);
 	to(w, 70000, 0, 0, OWN, "app", 120);
 	to(w, 90000, OWN, 0, 0, "swapper/1", 120);
 	to(w, 95000, 0, 0, OWN, "app", 120);
 	expect(w, "page-fault 1000-1000!(0:page-fault) timer 10000-12000(0:page-fault 0:timer) "
-	          "own-thread 30000-30000!(0:own-thread) sleep 50000-70000!(0:sleep 1:timer) "
+	          "own-thread 30000-40000!(0:own-thread) sleep 50000-70000!(0:sleep 1:timer) "
 	          "throttled 90000-95000(0:throttled) ");
+}
+
+static void a_thread_whose_cpu_another_one_took_waits_for_it(void **state)
+{
+	struct world *w = *state;
+
+	to(w, 1000, OWN, 0, OTHER, "cc1", 120);
+	to(w, 10000, OTHER, 1, OWN + 1, "app", 120);
+	enter(w, 20000, TRACE_TIMER);
+	leave(w, 21000, TRACE_TIMER);
+	to(w, 40000, OWN + 1, 1, OWN, "app", 120);
+	expect(w, "task 1000-10000(0:task) timer 20000-21000(0:timer) "
+	          "own-thread 10000-40000!(0:own-thread) ");
 }
 
 static void who_sent_an_interrupt_tells_whose_doing_it_is(void **state)
 {
 	struct world *w = *state;
-	struct trace_event event = base(1000, TRACE_ENTER, TRACE_CALL_FUNCTION, OWN);
+	static const struct {
+		pid_t senders[2]; /* 0: not told */
+		uint64_t function;
+	} cases[] = {
+		{ { 0, 0 }, TLB_FLUSH },
+		{ { OTHER, 0 }, TLB_FLUSH },
+		{ { OWN + 1, 0 }, 99 },
+		{ { OWN + 1, OTHER }, TLB_FLUSH },
+		{ { OTHER, OWN + 1 }, TLB_FLUSH },
+	};
 
-	for (int i = 0; i < 3; i++) {
-		event.time = 1000 + 10000 * (uint64_t)i;
-		event.has_sender = i;
-		event.sender = i == 1 ? OTHER : OWN + 1;
-		break_tracker_event(&w->tracker, &event);
-		function(w, event.time + 10, i == 2 ? 99 : TLB_FLUSH);
-		leave(w, event.time + 100, TRACE_CALL_FUNCTION);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t time = 1000 + 10000 * i;
+
+		enter(w, time, TRACE_CALL_FUNCTION);
+		for (size_t s = 0; s < 2; s++) {
+			struct trace_event event =
+				base(time + 10, TRACE_FUNCTION, TRACE_NOTHING, OWN);
+
+			event.function = cases[i].function;
+			event.sender = cases[i].senders[s];
+			event.has_sender = event.sender;
+			break_tracker_event(&w->tracker, &event);
+		}
+		leave(w, time + 100, TRACE_CALL_FUNCTION);
 	}
 	expect(w, "tlb-shootdown 1000-1100!(0:tlb-shootdown) "
 	          "tlb-shootdown 11000-11100(0:tlb-shootdown) "
-	          "call-function 21000-21100!(0:call-function) ");
+	          "call-function 21000-21100!(0:call-function) "
+	          "tlb-shootdown 31000-31100(0:tlb-shootdown) "
+	          "tlb-shootdown 41000-41100(0:tlb-shootdown) ");
 }
 
 static void what_hits_a_cpu_without_the_command_is_no_break(void **state)
@@ -310,6 +343,18 @@ static void lost_records_cut_a_break_and_the_next_event_tells_who_runs(void **st
 	enter(w, 9000, TRACE_TIMER);
 	leave(w, 9500, TRACE_TIMER);
 	expect(w, "task 1000-3000~(0:task 1:timer) timer 9000-9500(0:timer) ");
+}
+
+static void a_task_of_which_nothing_is_told_is_noticed(void **state)
+{
+	struct world *w = *state;
+
+	to(w, 1000, OWN, 0, OTHER, "cc1", 120);
+	w->current = OWN; /* the switch back is missing */
+	enter(w, 9000, TRACE_TIMER);
+	leave(w, 9500, TRACE_TIMER);
+	expect(w, "task 1000-9500~(0:task 0:timer) ");
+	assert_int_equal(w->tracker.unseen, 1);
 }
 
 static void what_has_not_ended_ends_with_the_run(void **state)
@@ -435,16 +480,17 @@ static char *plain_manual(void)
 
 static void the_manual_has_the_table_of_causes(void **state)
 {
-	_cleanup_free_ char *manual = plain_manual();
+	_cleanup_free_
+	char *manual = plain_manual();
 	const char *at = strstr(manual, ".Sh CAUSES OF BREAKS");
 
 	(void)state;
 	assert_non_null(at);
 	for (size_t i = 0; i < n_causes; i++) {
 		const struct cause *c = &causes[i];
-		_cleanup_free_ char *item =
-			xasprintf(".It Cm %s %s. %sHelps: %s. ", c->code, c->meaning,
-		                  c->self ? "The command's own doing. " : "", c->remedy);
+		_cleanup_free_
+		char *item = xasprintf(".It Cm %s %s. %sHelps: %s. ", c->code, c->meaning,
+		                       c->self ? "The command's own doing. " : "", c->remedy);
 
 		at = strstr(at, ".It Cm ");
 		if (!at || strncmp(at, item, strlen(item)) != 0)
@@ -464,11 +510,13 @@ int main(void)
 		TEST(an_interrupt_in_a_softirq_in_a_preemption_is_one_break),
 		TEST(several_tasks_in_turn_are_charged_to_the_longest),
 		TEST(own_doing_is_told_from_foreign),
+		TEST(a_thread_whose_cpu_another_one_took_waits_for_it),
 		TEST(who_sent_an_interrupt_tells_whose_doing_it_is),
 		TEST(what_hits_a_cpu_without_the_command_is_no_break),
 		TEST(a_missing_exit_ends_with_what_was_last_seen),
 		TEST(an_exit_without_an_entry_is_none_of_a_break),
 		TEST(lost_records_cut_a_break_and_the_next_event_tells_who_runs),
+		TEST(a_task_of_which_nothing_is_told_is_noticed),
 		TEST(what_has_not_ended_ends_with_the_run),
 		TEST(a_thread_that_is_moved_away_ends_its_break),
 		TEST(a_break_is_told_once_nothing_can_join_it),
