@@ -17,7 +17,8 @@ static char *read_or_empty(const struct sysroot *root, const char *path)
 static int read_mask(const struct sysroot *root, const char *path, struct cpumask *mask,
                      struct error *err)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_
+	char *text = NULL;
 	int rc = sysroot_read(root, path, &text, err);
 
 	if (rc)
@@ -109,7 +110,8 @@ bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsign
 int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask *cpus,
                      struct error *err)
 {
-	_cleanup_free_ char *path = xasprintf("/sys/devices/system/node/node%u/cpulist", node);
+	_cleanup_free_
+	char *path = xasprintf("/sys/devices/system/node/node%u/cpulist", node);
 
 	return read_mask(&sys->root, path, cpus, err);
 }
@@ -117,7 +119,8 @@ int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask
 int system_siblings(const struct system *sys, unsigned int cpu, struct cpumask *cpus,
                     struct error *err)
 {
-	_cleanup_free_ char *path = xasprintf(CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu);
+	_cleanup_free_
+	char *path = xasprintf(CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu);
 
 	return read_mask(&sys->root, path, cpus, err);
 }
