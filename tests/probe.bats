@@ -15,7 +15,7 @@ setup_file() {
 	for i in 1 2 3 4; do
 		"$CHISOL" -c 1 --probe -r json:json -r text:text -r jsonl:jsonl oslat -c 1 -D 2 >out 2>err
 		echo $? >status
-		[ "$(jq '.probe.cpus[0].unseen' json)" = 0 ] && break
+		[ "$(jq '.probe.cpus[0].unseen' json)" != 0 ] || break
 	done
 }
 
