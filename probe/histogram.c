@@ -65,7 +65,15 @@ static uint64_t representative(const struct histogram *h, unsigned int index)
 	return low + (histogram_low(index + 1) - 1 - low) / 2;
 }
 
-uint64_t histogram_quantile(const struct histogram *h, uint64_t n, double part)
+static uint64_t clamp(uint64_t value, uint64_t min, uint64_t max)
+{
+	if (value < min)
+		return min;
+	return value < max ? value : max;
+}
+
+uint64_t histogram_quantile(const struct histogram *h, uint64_t n, double part, uint64_t min,
+                            uint64_t max)
 {
 	/* How many are larger: counted down from the top, as n need not end with a bucket. */
 	uint64_t larger = (uint64_t)((1 - part) * (double)n), seen = 0;
@@ -77,7 +85,7 @@ uint64_t histogram_quantile(const struct histogram *h, uint64_t n, double part)
 	for (unsigned int i = HISTOGRAM_BUCKETS; i-- > 0;) {
 		seen += h->buckets[i].n;
 		if (seen > larger)
-			return representative(h, i);
+			return clamp(representative(h, i), min, max);
 	}
 	return 0;
 }

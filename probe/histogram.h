@@ -30,7 +30,9 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
 
 /* Number and sum of what is in the buckets from a given one on. */
 struct histogram_bucket histogram_total(const struct histogram *h, unsigned int from);
-/* The value that a part (0 to 1) of the n largest values does not exceed; 0 if n is 0. */
-uint64_t histogram_quantile(const struct histogram *h, uint64_t n, double part);
+/* The value that a part (0 to 1) of the n largest values does not exceed, within 1 %; 0 if n is 0.
+ * The caller may know the shortest and the longest of them exactly: it is never beyond these. */
+uint64_t histogram_quantile(const struct histogram *h, uint64_t n, double part, uint64_t min,
+                            uint64_t max);
 
 #endif

@@ -7,6 +7,7 @@
 struct result {
 	struct isolprobe_result shown; /* first: it is what the caller holds */
 	struct clock_scale scale;
+	uint64_t min, max; /* breaks, in steps */
 	struct histogram gaps;
 	struct isolprobe_gap list[];
 };
@@ -66,6 +67,8 @@ struct isolprobe_result *isolprobe_end_(const struct isolprobe *probe)
 	result = calloc(1, sizeof(*result) + (r->n_worst + r->n_first) * sizeof(*result->list));
 	if (result) {
 		result->scale = r->scale;
+		result->min = r->min;
+		result->max = r->max;
 		result->shown = (struct isolprobe_result){
 			.elapsed_ns = clock_ns(&r->scale, r->end - r->begin),
 			.busy_ns = clock_ns(&r->scale, r->busy),
@@ -94,5 +97,6 @@ uint64_t isolprobe_percentile(const struct isolprobe_result *result, double perc
 	const struct result *all = (const struct result *)(const void *)result;
 	double part = percent < 0 ? 0 : percent > 100 ? 1 : percent / 100;
 
-	return clock_ns(&all->scale, histogram_quantile(&all->gaps, result->n_gaps, part));
+	return clock_ns(&all->scale,
+	                histogram_quantile(&all->gaps, result->n_gaps, part, all->min, all->max));
 }

@@ -202,8 +202,8 @@ static void set_limit(struct tick_record *r, uint64_t limit)
 static void learnt_loop(struct tick_record *r)
 {
 	const struct histogram *passes = &r->learning;
-	uint64_t n = r->n_learnt, median = histogram_quantile(passes, n, 0.5);
-	uint64_t spread = histogram_quantile(passes, n, 0.75) - median;
+	uint64_t n = r->n_learnt, median = histogram_quantile(passes, n, 0.5, 0, UINT64_MAX);
+	uint64_t spread = histogram_quantile(passes, n, 0.75, 0, UINT64_MAX) - median;
 	uint64_t above = 4 * spread + clock_steps(&r->scale, ABOVE_LOOP_NS);
 	uint64_t guess = clock_steps(&r->scale, GUESS_NS);
 

@@ -39,7 +39,8 @@ static void add_breaks(struct figures *f, const struct tick_record *r)
 		f->min_ns = clock_ns(scale, r->min);
 	for (unsigned int i = 0; i < N_PERCENTILES; i++)
 		f->percentiles_ns[i] =
-			clock_ns(scale, histogram_quantile(&f->all, f->n, percentiles[i].part));
+			clock_ns(scale, histogram_quantile(&f->all, f->n, percentiles[i].part,
+		                                           r->min, r->max));
 }
 
 void figures_make(struct figures *f, const struct measured *measured)

@@ -94,11 +94,14 @@ static int run_loop(struct worker *w, struct tick_record **record)
 	int rc = tick_begin(&probe, &options);
 
 	w->failed = "begin";
-	if (rc)
+	if (rc) {
+		__atomic_store_n(&w->rc, rc, __ATOMIC_RELEASE); /* nobody is to wait for it */
 		return rc;
+	}
 	__atomic_store_n(&w->running, tick_current(), __ATOMIC_RELEASE);
 	loops[w->stage->args->workload](&probe, w);
 	*record = tick_take(&probe);
+	__atomic_store_n(&w->running, NULL, __ATOMIC_RELEASE);
 	w->measured->has_run_delay = known && read_run_delay(&w->stage->sys->root, &after);
 	if (w->measured->has_run_delay)
 		w->measured->run_delay_ns = after - before;
@@ -307,13 +310,26 @@ static void tell(const struct worker *workers, const struct run *run, const stru
 	progress(elapsed, stage->args->duration_ns, n_breaks, clock_ns(stage->scale, max));
 }
 
+/* On a busy machine a thread may wait for its CPU: the time counts from when all have begun. */
+static void wait_for_loops(const struct worker *workers, size_t n)
+{
+	static const struct timespec a_moment = { 0, 1000000 };
+
+	for (size_t i = 0; i < n; i++)
+		while (!__atomic_load_n(&workers[i].running, __ATOMIC_ACQUIRE) &&
+		       !__atomic_load_n(&workers[i].rc, __ATOMIC_ACQUIRE))
+			nanosleep(&a_moment, NULL);
+}
+
 /* Lets the loops run for a time, or until a signal comes. Returns whether one did. */
 static bool wait_for_end(uint64_t duration_ns, const sigset_t *signals, struct timeline *times,
                          const struct worker *workers, const struct run *run,
                          const struct stage *stage, progress_fn progress)
 {
-	uint64_t begin = clock_now().ns;
+	uint64_t begin;
 
+	wait_for_loops(workers, run->n_measured);
+	begin = clock_now().ns;
 	for (;;) {
 		uint64_t elapsed = clock_now().ns - begin;
 		uint64_t left = elapsed < duration_ns ? duration_ns - elapsed : 0;
@@ -544,21 +560,22 @@ int measure(struct run *run, const struct arguments *args, const struct system *
 	_cleanup_free_
 	struct worker *workers = NULL;
 	sigset_t signals, before;
-	int rc = find_cpus(run, args, sys, err);
+	int rc;
 
+	block_signals(&signals, &before);
+	rc = find_cpus(run, args, sys, err);
 	if (!rc)
 		rc = leave_measured(run, args, sys, err);
 	if (!rc)
 		rc = find_clock(run, err);
-	if (rc)
-		return rc;
-	run->unlocked = !lock_memory();
-	workers = xcalloc(run->n_measured, sizeof(*workers));
-	block_signals(&signals, &before);
-	rc = conduct(run, &stage, workers, &signals, progress, err);
+	if (!rc) {
+		run->unlocked = !lock_memory();
+		workers = xcalloc(run->n_measured, sizeof(*workers));
+		rc = conduct(run, &stage, workers, &signals, progress, err);
+		for (size_t i = 0; i < run->n_measured; i++)
+			tick_free(workers[i].preheat);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	for (size_t i = 0; i < run->n_measured; i++)
-		tick_free(workers[i].preheat);
 	return rc;
 }
 

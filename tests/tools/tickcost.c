@@ -27,8 +27,11 @@ static double now_ns(void)
 static void pair(struct isolprobe *probe, int passes)
 {
 	(void)probe;
-	for (int i = 0; i < passes; i++)
-		sink = isolprobe_counter() - isolprobe_counter();
+	for (int i = 0; i < passes; i++) {
+		uint64_t first = isolprobe_counter();
+
+		sink = isolprobe_counter() - first;
+	}
 }
 
 static void bare(struct isolprobe *probe, int passes)

@@ -85,12 +85,14 @@ static void quantiles_are_within_one_percent_of_those_of_the_values(void **state
 		for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 			uint64_t larger = (uint64_t)((1 - parts[i]) * (double)n);
 			uint64_t want = values[larger >= n ? N - n : N - 1 - larger];
-			uint64_t got = histogram_quantile(h, n, parts[i]);
+			uint64_t got = histogram_quantile(h, n, parts[i], 0, UINT64_MAX);
 
 			assert_true(100 * (got > want ? got - want : want - got) <= want + 99);
 		}
 	}
-	assert_int_equal(histogram_quantile(h, 0, 0.5), 0);
+	assert_int_equal(histogram_quantile(h, 0, 0.5, 0, 9), 0);
+	assert_int_equal(histogram_quantile(h, N, 1, 0, 1000), 1000);
+	assert_int_equal(histogram_quantile(h, N, 0, 5, UINT64_MAX), 5);
 	free(h);
 	free(values);
 }
