@@ -56,8 +56,12 @@ isolated() {
 
 @test "what hit the CPU is in the report, by kind" {
 	counted isolated
-	jq -r '.interrupts' report.json | head -50
-	[ "$(jq '[.. | objects | select(has("name")) | .name] | index("LOC") != null or index("arch_timer") != null' report.json)" = true ] || [ "$(timer)" = 0 ]
+	jq -c '.interrupts.rows[] | [.id, .counts["2"]]' report.json
+	local kind n
+	while read -r kind n; do # the report's window is the longer one
+		[ "$kind" != switches ] || continue
+		jq -e --arg kind "$kind" --argjson n "$n" '.interrupts.rows | any(.id == $kind and .counts["2"] >= $n)' report.json
+	done <counts
 }
 
 @test "the fair server's interrupt, once a second, is counted, and gone if it was turned off before" {
