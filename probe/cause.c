@@ -214,7 +214,7 @@ const struct cause causes[] = {
 	  .source = TRACE_TASK,
 	  .task = CAUSE_KTHREAD,
 	  .meaning = "another kernel thread",
-	  .remedy = "boot with isolcpus= or nohz_full=, or move it: [cgroup] evict = yes" },
+	  .remedy = "boot with isolcpus= or nohz_full=, or move it with taskset -p" },
 	{ .code = "rt-task",
 	  .source = TRACE_TASK,
 	  .task = CAUSE_REAL_TIME,
