@@ -43,7 +43,7 @@ static void task_name(void *ctx, pid_t tid, char name[16])
 	struct process process;
 
 	if (!tid)
-		strcpy(name, "idle");
+		snprintf(name, 16, "idle");
 	else if (process_read(&process, &tw->sys->root, tid, NULL))
 		*name = '\0';
 	else
