@@ -332,6 +332,14 @@ static const struct knob *planned_partition(const struct plan *plan)
 	return NULL;
 }
 
+/* Which the command will have: without [cpus] and [cgroup] it is not put on the workload's. */
+static void command_cpus(struct cpumask *cpus, const struct system *sys, const struct request *req)
+{
+	if (!sys->root.live || policy_asked(req->cpus.policy) || policy_asked(req->cgroup.policy) ||
+	    cpumask_get_affinity(cpus, 0))
+		cpumask_copy(cpus, &req->cpus.workload);
+}
+
 /*
  * An isolated partition that the plan makes may turn out invalid. So whatever is not certain now
  * gets the stand-in too, if that is accepted, and the child sees what it has. The stand-in is
@@ -340,7 +348,7 @@ static const struct knob *planned_partition(const struct plan *plan)
 static int plan_without_kernel(struct plan *plan, const struct system *sys,
                                const struct request *req, struct task_setting *t, struct error *err)
 {
-	_cleanup_cpumask_ struct cpumask spared = CPUMASK_INIT;
+	_cleanup_cpumask_ struct cpumask spared = CPUMASK_INIT, cpus = CPUMASK_INIT;
 	_cleanup_error_ struct error why = ERROR_INIT;
 	const struct knob *partition = NULL;
 	struct isolation *is = t->data;
@@ -358,11 +366,12 @@ static int plan_without_kernel(struct plan *plan, const struct system *sys,
 		return rc;
 	if (vmstat_spares_partitions(&sys->machine) && accepts(is, ACCEPT_PLACEMENT))
 		partition = planned_partition(plan);
-	by = met_by(is, &req->cpus.workload, &spared, NULL);
+	command_cpus(&cpus, sys, req);
+	by = met_by(is, &cpus, &spared, NULL);
 	if (by != MEANS_PLACEMENT && accepts(is, ACCEPT_STAND_IN)) {
 		is->interval = vmstat_interval(plan, sys, req, t->facility, POLICY_TRY);
 		if (is->interval->state == KNOB_PLANNED)
-			by = met_by(is, &req->cpus.workload, &spared, is->interval->wanted);
+			by = met_by(is, &cpus, &spared, is->interval->wanted);
 	}
 	if (partition && by != MEANS_PLACEMENT) {
 		task_judge(t, KNOB_PLANNED, REASON_BY_PLACEMENT,
@@ -371,7 +380,7 @@ static int plan_without_kernel(struct plan *plan, const struct system *sys,
 	} else if (by != MEANS_NONE) {
 		judge_met(t, KNOB_PLANNED, by, is->interval ? is->interval->wanted : NULL);
 	} else {
-		not_met(&why, is, sys, &req->cpus.workload);
+		not_met(&why, is, sys, &cpus);
 		task_judge(t, KNOB_UNAVAILABLE, REASON_NO_INTERFACE, "%s", why.text);
 	}
 	return 0;
