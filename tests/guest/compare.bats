@@ -84,7 +84,9 @@ devices() { # NAME
 @test "tuna" {
 	peer tuna --cpus=2 --isolate
 	row "tuna --isolate, taskset" taskset -c 2
-	peer tuna --cpus=2 --include
+	# Its --include, which would undo it, ends with a TypeError in Debian 12.
+	local pid
+	for pid in /proc/[0-9]*; do taskset -apc 0-3 "${pid#/proc/}" >/dev/null 2>&1 || true; done
 }
 
 @test "what systemd-run does: a cpuset by hand, on v2 an isolated partition" {

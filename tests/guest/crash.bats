@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The crash sweep of tests/sweep.bats with what only a guest has: a partition and managed interrupts. Emulation is slow, so
-# only each EVERYth call is swept.
+# only some of the calls are swept: each EVERYth.
 
 load ../helpers
 load guest
