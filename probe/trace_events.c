@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define REMOTE_RING  (256u * 1024)
+#define REMOTE_RING  ((size_t)256u * 1024)
 #define SENT_MAX_AGE 100000000u /* ns; an interrupt that was sent longer ago is not this one */
 #define CLOCK_STEP   1000000u /* ns; less is an interrupt between taking the time and writing it */
 #define INIT_PID_NS  0xEFFFFFFCu /* inode of the first pid namespace (include/linux/proc_ns.h) */

@@ -472,7 +472,10 @@ static char *plain_manual(void)
 	for (const char *in = text; *in; in++) {
 		if (*in == '\\' && in[1] == '-')
 			continue;
-		*out++ = *in == '\n' ? ' ' : *in;
+		*out = *in;
+		if (*in == '\n')
+			*out = ' ';
+		out++;
 	}
 	*out = '\0';
 	return text;
