@@ -18,7 +18,7 @@
 static int fds[MAX_FDS];
 static int n_fds;
 
-static void die(const char *what)
+static void __attribute__((noreturn)) die(const char *what)
 {
 	perror(what);
 	exit(1);
@@ -27,7 +27,7 @@ static void die(const char *what)
 static uint64_t event_id(const char *name)
 {
 	char path[512];
-	unsigned long long id;
+	unsigned long long id = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/events/%s/id", getenv("TRACEFS"), name);
