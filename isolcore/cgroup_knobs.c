@@ -480,3 +480,15 @@ const struct knob_type knob_cgroup_controller = {
 	.judge = judge_controller,
 	.shell = knob_file_shell,
 };
+
+static bool same_threading(const char *a, const char *b)
+{
+	return !strcmp(a, "threaded") == !strcmp(b, "threaded");
+}
+
+const struct knob_type knob_cgroup_type = {
+	.name = "cgroup-type",
+	.same = same_threading,
+	.read = knob_file_read,
+	.write = knob_file_write,
+};

@@ -44,4 +44,7 @@ extern const struct knob_type knob_cgroup_controller;
 #define CONTROLLER_ON  "+cpuset"
 #define CONTROLLER_OFF "-cpuset"
 
+/* "cgroup-type": threaded or not: a new group beside a threaded one is a "domain invalid". */
+extern const struct knob_type knob_cgroup_type;
+
 #endif

@@ -49,7 +49,8 @@ int cgroup_list_tasks(const struct system *sys, const char *path, pid_t **tids, 
 
 bool cgroup_masks_get_lost(const struct machine *m)
 {
-	return !machine_kernel_at_least(m, 6, 12) || !cpumask_empty(&m->isolated);
+	return !machine_kernel_at_least(m, 6, 12) || !cpumask_empty(&m->isolated) ||
+	       !cpumask_empty(&m->nohz_full);
 }
 
 /* before is what the task had in the group that it left, full what all of that group had. */

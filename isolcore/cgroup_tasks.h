@@ -26,9 +26,9 @@ extern const struct knob_type knob_cgroup_evict;
  * "task-mask": the mask of a task (path as "task-affinity") that the kernel changes on its own when
  * the run moves the task or takes CPUs away, and does not give back: any that is not all of the
  * group's before Linux 6.12, and since then those that the task did not ask for itself, such as all
- * but isolcpus=, which tasks have from boot. wanted is what the kernel may make of it, as lists
- * with
- * "|" between them; only found is ever written.
+ * but isolcpus=, which tasks have from boot, or all but nohz_full=, which kernel threads have.
+ * wanted is what the kernel may make of it, as lists with "|" between them; only found is ever
+ * written.
  */
 extern const struct knob_type knob_task_mask;
 bool cgroup_masks_get_lost(const struct machine *m);

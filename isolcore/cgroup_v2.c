@@ -224,7 +224,7 @@ static char *add_threaded(const struct cgroup_planner *p, const char *name,
 {
 	char *group = cgroup_add_group(p, name, why);
 
-	cgroup_add(p, &knob_text_file, group, "cgroup.type", "domain", "threaded",
+	cgroup_add(p, &knob_cgroup_type, group, "cgroup.type", "domain", "threaded",
 	           "threads of one process can be in different groups");
 	add_cpus(p, group, cpus);
 	return group;

@@ -10,7 +10,7 @@ static const struct knob_type *const knob_types[] = {
 	&knob_text_file,    &knob_number_file,    &knob_cpulist_file,     &knob_cpuhex_file,
 	&knob_irq_affinity, &knob_irqbalance,     &knob_task_affinity,    &knob_cgroup_dir,
 	&knob_cpuset_cpus,  &knob_cpuset_balance, &knob_cpuset_partition, &knob_cgroup_controller,
-	&knob_cgroup_evict, &knob_task_mask,
+	&knob_cgroup_type,  &knob_cgroup_evict,   &knob_task_mask,
 };
 
 static const char *const state_names[] = {

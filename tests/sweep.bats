@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The crash sweep: chisol is killed after every single call that changes the machine, and each of
 # these calls fails once with every errno that it can give. Afterwards the machine is as before.
-# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_EVERY=N: only each Nth call, where all take too long.
+# SWEEP_PROFILES: other profiles than those in conf/.
 
 load helpers
 
@@ -78,6 +78,8 @@ swept() {
 # learn: one run of $profile, for the list of its calls in log and their files in files.
 learn() {
 	rm -f log
+	# Once a task's mask has been put back the kernel takes it for the task's own, and does so itself.
+	swept
 	swept SWEEP_LOG="$PWD/log"
 	[ "$status" = 0 ] || { cat err; return 1; }
 	awk '{ print $3 }' log | sort -u | grep -v -e /chisol -e '/tasks$' -e cgroup.procs -e cgroup.threads |
@@ -125,7 +127,7 @@ some() {
 	for profile in "${profiles[@]}"; do
 		learn
 		n=0
-		mapfile -t places < <(awk -v every="${SWEEP_EVERY:-1}" 'NR % every == 0 { print $1 }' log)
+		mapfile -t places < <(cut -d' ' -f1 log)
 		for place in 0 "${places[@]}"; do
 			swept SWEEP_KILL="$place"
 			# The last call of a group may have gone with the tasks that it was for.

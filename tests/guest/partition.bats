@@ -67,6 +67,15 @@ partition() { # the run's partition, as the kernel says it
 	[ "$(for pid in "${PIDS[@]}"; do cpus_of "$pid"; done | tr '\n' ' ')" = "2 2-3 1,3 0 " ]
 }
 
+@test "kernel threads that the kernel keeps off nohz_full CPUs are kept off them again after a run" {
+	masks() { awk -F '\t' '/^Name:/ { keep = $2 !~ /^kworker/ } /^PPid:/ { keep = keep && $2 == 2 }
+		/^Cpus_allowed_list:/ && keep { print FILENAME, $2 }' /proc/[0-9]*/status; }
+	masks >masks
+	run_started -c 2-3 -s cgroup.policy=require
+	run_ended
+	masks | diff masks -
+}
+
 @test "the workqueues' mask is the same after a run as before, whatever the partition made of it" {
 	run_started -c 2-3 -s cgroup.policy=require
 	run_ended

@@ -73,8 +73,8 @@ isolated() {
 	echo 0 >$FAIR
 	counted isolated
 	echo "# fair server: $with timer interrupts in 4 s, without $(timer)" >&3
-	[ "$with" -ge 3 ]
-	[ "$(timer)" -lt "$with" ]
+	[ "$(timer)" -le "$with" ]
+	[[ $(uname -r) != 6.12* ]] || { [ "$with" -ge 1 ] && [ "$(timer)" -lt "$with" ]; }
 }
 
 @test "a second task on the CPU brings the tick back and switches, and both are seen" {

@@ -904,6 +904,8 @@ static void a_controller_in_use_by_others_reads_as_such(void **state)
 	tree_put(tree, "/sys/fs/cgroup/idle/cpuset.cpus", "1\n");
 	assert_int_equal(knob_cgroup_controller.read(&tree->sys, path, &used, NULL), 0);
 	assert_true(knob_cgroup_controller.serves(used, idle)); /* no drift for the run */
+	assert_true(knob_same(&knob_cgroup_type, "domain invalid", "domain"));
+	assert_false(knob_same(&knob_cgroup_type, "domain invalid", "threaded"));
 	assert_string_equal(used, "+cpuset, used by /sys/fs/cgroup/idle");
 }
 
@@ -990,6 +992,17 @@ static void masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs(void **
 	assert_string_equal(p.plan.knobs[0]->path, "/proc/10/555");
 }
 
+static void kernel_threads_have_their_masks_back_on_a_machine_with_nohz_full(void **state)
+{
+	struct machine machine = { .kernel_major = 6, .kernel_minor = 12 };
+
+	(void)state;
+	assert_false(cgroup_masks_get_lost(&machine));
+	cpumask_set(&machine.nohz_full, 3);
+	assert_true(cgroup_masks_get_lost(&machine));
+	cpumask_free(&machine.nohz_full);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1022,6 +1035,7 @@ int main(void)
 		cmocka_unit_test(only_groups_of_chisol_are_removed),
 		cmocka_unit_test(a_mask_that_the_kernel_made_is_known_as_such),
 		cmocka_unit_test(masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs),
+		cmocka_unit_test(kernel_threads_have_their_masks_back_on_a_machine_with_nohz_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
