@@ -62,8 +62,7 @@ static void advise(struct namelist *advice, const struct tally *tally, const str
                    const struct request *req)
 {
 	_cleanup_cpumask_ struct cpumask ticking = CPUMASK_INIT;
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *list = NULL;
 
 	if (tally->of[FINDING_DIFFERS])
 		namelist_take(advice,
@@ -90,8 +89,7 @@ static void print_finding(FILE *out, enum finding finding, const struct setting_
 {
 	const struct setting *s = &group->first;
 	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
-	_cleanup_free_
-	char *name = setting_group_name(group), *what = NULL;
+	_cleanup_free_ char *name = setting_group_name(group), *what = NULL;
 
 	if (finding == FINDING_DIFFERS)
 		what = xasprintf("is %s, should be %s", setting_value(s->found),

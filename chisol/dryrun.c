@@ -15,8 +15,7 @@ static const char *standing(const struct setting *s)
 /* "   1. NAME: PATH: FOUND -> WANTED (WHY; POLICY)", with what is known already behind it. */
 static void print_setting(FILE *out, size_t number, const struct setting *s)
 {
-	_cleanup_free_
-	char *place = NULL, *purpose = NULL;
+	_cleanup_free_ char *place = NULL, *purpose = NULL;
 	const char *known = s->detail ? s->detail : setting_reason_meaning(s->reason);
 	bool to_do = setting_is_to_do(s);
 	int column;
@@ -40,10 +39,8 @@ static void print_setting(FILE *out, size_t number, const struct setting *s)
 static void print_text(FILE *out, const struct system *sys, const struct request *req,
                        const struct plan *plan)
 {
-	_cleanup_free_
-	char *workload = cpumask_list(&req->cpus.workload);
-	_cleanup_free_
-	char *housekeeping = cpumask_list(&req->cpus.housekeeping);
+	_cleanup_free_ char *workload = cpumask_list(&req->cpus.workload);
+	_cleanup_free_ char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 	size_t number = 0;
 
 	escape_fold(out, 0, 0,
@@ -71,8 +68,7 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 		            reason ? " [" : "", reason ? reason : "", reason ? "]" : "");
 	}
 	if (req->argv && *req->argv) {
-		_cleanup_free_
-		char *command = escape_command(req->argv);
+		_cleanup_free_ char *command = escape_command(req->argv);
 
 		putc('\n', out);
 		escape_fold(out, fprintf(out, "Then: "), INDENT, "%s", command);
@@ -113,10 +109,8 @@ static void print_sh_setting(FILE *out, const struct setting *s)
 	else
 		knob_file_shell(out, s->path, s->asked);
 	if (guarded) {
-		_cleanup_free_
-		char *name = escape_text(s->name);
-		_cleanup_free_
-		char *sentence = xasprintf("not granted: %s", name);
+		_cleanup_free_ char *name = escape_text(s->name);
+		_cleanup_free_ char *sentence = xasprintf("not granted: %s", name);
 
 		fputs("} || echo ", out);
 		shell_quote(out, sentence);
@@ -126,8 +120,7 @@ static void print_sh_setting(FILE *out, const struct setting *s)
 
 static void print_sh_variable(FILE *out, const char *name, const struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 
 	fprintf(out, "export %s=", name);
 	shell_quote(out, list);

@@ -89,8 +89,7 @@ char *escape_command(char *const *argv)
 		room += ESCAPE_MAX * strlen(*arg) + sizeof("'' ");
 	line = out = xcalloc(room, 1);
 	for (char *const *arg = argv; *arg; arg++) {
-		_cleanup_free_
-		char *word = escape_text(*arg);
+		_cleanup_free_ char *word = escape_text(*arg);
 		bool plain = word_is_plain(*arg);
 
 		if (arg != argv)
@@ -126,16 +125,14 @@ static int width_of(const char *text, size_t len)
 
 static char *__attribute__((format(printf, 1, 0))) escape_format(const char *fmt, va_list ap)
 {
-	_cleanup_free_
-	char *raw = xvasprintf(fmt, ap);
+	_cleanup_free_ char *raw = xvasprintf(fmt, ap);
 
 	return escape_text(raw);
 }
 
 void escape_print(FILE *out, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -146,8 +143,7 @@ void escape_print(FILE *out, const char *fmt, ...)
 
 void escape_fold(FILE *out, int column, int indent, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);

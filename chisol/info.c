@@ -27,8 +27,7 @@ static char *read_word(const struct info *in, const char *path)
 
 static bool file_has(const struct info *in, const char *path, const char *word)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	return !sysroot_read_limit(&in->sys->root, path, SYSROOT_BIG, &text, NULL) &&
 	       strstr(text, word);
@@ -38,10 +37,8 @@ static bool file_has(const struct info *in, const char *path, const char *word)
  * field is the place, the type follows the dash. */
 static char *mounted_at(const struct info *in, const char *type)
 {
-	_cleanup_free_
-	char *text = NULL;
-	_cleanup_free_
-	char *mark = xasprintf(" - %s ", type);
+	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *mark = xasprintf(" - %s ", type);
 	char *rest = NULL;
 
 	if (sysroot_read_limit(&in->sys->root, "/proc/self/mountinfo", SYSROOT_BIG, &text, NULL))
@@ -90,10 +87,8 @@ static char *vmstat(const struct info *in)
 {
 	_cleanup_cpumask_ struct cpumask spared = CPUMASK_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *interval = read_word(in, "/proc/sys/vm/stat_interval");
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *interval = read_word(in, "/proc/sys/vm/stat_interval");
+	_cleanup_free_ char *list = NULL;
 
 	if (!in->isol.absent)
 		return xstrdup("by kernel");
@@ -159,8 +154,7 @@ static char *irqbalance(const struct info *in)
 
 static char *resctrl(const struct info *in)
 {
-	_cleanup_free_
-	char *place = mounted_at(in, "resctrl");
+	_cleanup_free_ char *place = mounted_at(in, "resctrl");
 
 	if (place)
 		return xasprintf("mounted at %s", place);
@@ -171,10 +165,8 @@ static char *resctrl(const struct info *in)
 
 static char *tracing(const struct info *in)
 {
-	_cleanup_free_
-	char *place = mounted_at(in, "tracefs");
-	_cleanup_free_
-	char *paranoid = read_word(in, "/proc/sys/kernel/perf_event_paranoid");
+	_cleanup_free_ char *place = mounted_at(in, "tracefs");
+	_cleanup_free_ char *paranoid = read_word(in, "/proc/sys/kernel/perf_event_paranoid");
 
 	return xasprintf("tracefs %s%s, perf_event_paranoid %s", place ? "at " : "not mounted",
 	                 place ? place : "", paranoid);
@@ -182,8 +174,7 @@ static char *tracing(const struct info *in)
 
 static char *ksm(const struct info *in)
 {
-	_cleanup_free_
-	char *run = read_word(in, "/sys/kernel/mm/ksm/run");
+	_cleanup_free_ char *run = read_word(in, "/sys/kernel/mm/ksm/run");
 
 	if (!sysroot_exists(&in->sys->root, "/sys/kernel/mm/ksm/run"))
 		return xstrdup("not built into this kernel");
@@ -225,8 +216,7 @@ static int print_text(const struct info *in, FILE *out)
 		putc('\n', out);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_
-		char *text = rows[i].describe(in), *escaped = NULL;
+		_cleanup_free_ char *text = rows[i].describe(in), *escaped = NULL;
 
 		fprintf(out, "%s:%*s", rows[i].label, (int)(18 - strlen(rows[i].label)), "");
 		escaped = escape_text(text);
@@ -244,8 +234,7 @@ static int print_json(const struct info *in, FILE *out)
 	                            ? json_pack("[s]", "vmstat_sync")
 	                            : json_array());
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_
-		char *text = rows[i].describe(in);
+		_cleanup_free_ char *text = rows[i].describe(in);
 
 		json_object_set_new(document, rows[i].key, json_text(text));
 	}

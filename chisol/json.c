@@ -17,8 +17,7 @@ json_t *json_document(const char *kind, int version)
 
 json_t *json_text(const char *text)
 {
-	_cleanup_free_
-	char *escaped = NULL;
+	_cleanup_free_ char *escaped = NULL;
 	json_t *string;
 	char *out;
 
@@ -43,8 +42,7 @@ json_t *json_text(const char *text)
 
 json_t *json_cpulist(const struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 
 	return json_string(list);
 }

@@ -56,8 +56,7 @@ static int add_cpus_to_environment(const struct request *req, struct error *err)
 		          { "CHISOL_HOUSEKEEPING_CPUS", &req->cpus.housekeeping } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
-		_cleanup_free_
-		char *list = cpumask_list(variables[i].cpus);
+		_cleanup_free_ char *list = cpumask_list(variables[i].cpus);
 
 		if (setenv(variables[i].name, list, 1))
 			return error_errno(err, errno, "cannot set %s in the environment",
@@ -75,8 +74,7 @@ static char *find_command(const char *name)
 		return faccessat(AT_FDCWD, name, F_OK, AT_EACCESS) ? NULL : xstrdup(name);
 	for (path = path ? path : "/bin:/usr/bin"; *path; path += *path == ':') {
 		size_t n = strcspn(path, ":");
-		_cleanup_free_
-		char *file = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
+		_cleanup_free_ char *file = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
 
 		if (!faccessat(AT_FDCWD, file, F_OK, AT_EACCESS))
 			return take_ptr(&file);
@@ -90,8 +88,7 @@ static char *find_command(const char *name)
 static char *script_interpreter(const char *file)
 {
 	char head[256];
-	_cleanup_close_
-	int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
 	const char *word;
 
@@ -104,8 +101,8 @@ static char *script_interpreter(const char *file)
 
 static int explain_missing(const char *name, struct error *err)
 {
-	_cleanup_free_
-	char *file = find_command(name), *interpreter = file ? script_interpreter(file) : NULL;
+	_cleanup_free_ char *file = find_command(name),
+			    *interpreter = file ? script_interpreter(file) : NULL;
 
 	if (interpreter)
 		return error_set(err, ENOENT,
@@ -124,8 +121,7 @@ static int explain_missing(const char *name, struct error *err)
 
 static int explain_refused(const char *name, struct error *err)
 {
-	_cleanup_free_
-	char *file = find_command(name);
+	_cleanup_free_ char *file = find_command(name);
 	struct statvfs fs;
 	struct stat st;
 
@@ -239,8 +235,7 @@ static void become_command(const struct system *sys, const struct request *req, 
 /* chisol itself must not disturb the CPUs that it has freed. */
 static void keep_to_housekeeping(const struct request *req, struct plan *plan)
 {
-	_cleanup_free_
-	char *list = cpumask_list(&req->cpus.housekeeping);
+	_cleanup_free_ char *list = cpumask_list(&req->cpus.housekeeping);
 	int rc;
 
 	if (cpumask_empty(&req->cpus.housekeeping))
@@ -257,8 +252,7 @@ static void keep_to_housekeeping(const struct request *req, struct plan *plan)
  * see that. Reports go to standard error or to files of their own. */
 static void let_go_of_stdio(void)
 {
-	_cleanup_close_
-	int nothing = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int nothing = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (nothing < 0)
 		return;
@@ -290,8 +284,7 @@ int launch_and_wait(const struct system *sys, const struct request *req, struct 
                     launch_watch_fn *watch, void *ctx, struct launch_result *result,
                     struct error *err)
 {
-	_cleanup_close_
-	int channel = -1, child_end = -1, signals = -1;
+	_cleanup_close_ int channel = -1, child_end = -1, signals = -1;
 	struct supervision s = { .sys = sys, .plan = plan, .watch = watch, .ctx = ctx };
 	pid_t self = getpid();
 	int rc;

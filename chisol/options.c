@@ -51,8 +51,7 @@ static int act_dry_run(struct options *o, const char *arg, struct error *err)
 		[DRY_RUN_JSON] = "json",
 		[DRY_RUN_SH] = "sh",
 	};
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 
 	o->dry_run_format = DRY_RUN_TEXT;
 	if (!arg)
@@ -94,8 +93,7 @@ static const char *const fail_names[] = { "broken", "inconclusive", "drift" };
 
 static int act_fail_on(struct options *o, const char *arg, struct error *err)
 {
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(fail_names); i++) {
 		if (!strcmp(arg, fail_names[i])) {
@@ -240,8 +238,7 @@ static void make_getopt_tables(char *letters, struct option *longs)
 static int getopt_trouble(int what, const char *given, struct error *err)
 {
 	const struct option_row *row = row_of_letter(optopt);
-	_cleanup_free_
-	char *word = NULL, *shown = NULL;
+	_cleanup_free_ char *word = NULL, *shown = NULL;
 	struct nearest near = { 0 };
 
 	if (row) {
@@ -297,8 +294,7 @@ static const struct option_row *action_row(enum action action)
 /* "-I oslat.conf" is what somebody writes who wants -p. */
 static int check_inherit_value(const struct option_row *row, const char *arg, struct error *err)
 {
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 
 	if (row->letter != 'I' || (!strpbrk(arg, "/.") && access(arg, F_OK) != 0) ||
 	    !strcmp(arg, "conf") || !strcmp(arg, "active"))
@@ -322,8 +318,8 @@ static int check_probe_value(const struct option_row *row, const char *arg, stru
 static int apply_key(struct options *o, const struct option_row *row, const char *arg,
                      struct error *err)
 {
-	_cleanup_free_
-	char *name = option_name(row), *section = xstrndup(row->key, strcspn(row->key, "."));
+	_cleanup_free_ char *name = option_name(row),
+			    *section = xstrndup(row->key, strcspn(row->key, "."));
 	int index = profile_key_index(section, row->key + strlen(section) + 1);
 	enum given given = o->req.origins[index].given;
 	int rc = check_inherit_value(row, arg, err);
@@ -384,8 +380,7 @@ static int apply_uses(struct options *o, const struct uses *uses, bool *usage, s
 static int check_uses(const struct options *o, const struct uses *uses, struct error *err)
 {
 	for (size_t i = 0; i < uses->n; i++) {
-		_cleanup_free_
-		char *name = option_name(uses->list[i].row);
+		_cleanup_free_ char *name = option_name(uses->list[i].row);
 
 		if (uses->list[i].row->with & ON(o->action))
 			continue;
@@ -404,8 +399,7 @@ static int check_uses(const struct options *o, const struct uses *uses, struct e
 static int check_command(const struct options *o, struct error *err)
 {
 	bool has_command = o->req.argv[0];
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 
 	if (o->action == ACTION_RUN && !has_command)
 		return error_set(err, EINVAL, "there is no command to run");

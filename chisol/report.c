@@ -76,12 +76,9 @@ static bool others_may_write(const struct stat *dir)
 
 static int open_file(const char *path, struct error *err)
 {
-	_cleanup_free_
-	char *dir_copy = xstrdup(path), *base_copy = xstrdup(path);
-	_cleanup_close_
-	int dir_fd = -1;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_free_ char *dir_copy = xstrdup(path), *base_copy = xstrdup(path);
+	_cleanup_close_ int dir_fd = -1;
+	_cleanup_close_ int fd = -1;
 	struct stat dir, file;
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
 	bool guarded;
@@ -186,8 +183,7 @@ int report_sink_add(const struct report_sink *sink, const char *text, size_t len
 
 int report_write(const struct report_sink *sink, const struct run_report *report, struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	const char *where = sink->path ? sink->path : "standard error";
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);

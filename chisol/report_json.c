@@ -7,8 +7,7 @@
 
 static json_t *json_when(const struct timespec *when)
 {
-	_cleanup_free_
-	char *text = utc_text(when);
+	_cleanup_free_ char *text = utc_text(when);
 
 	return json_string(text);
 }
@@ -61,8 +60,7 @@ static json_t *json_row(const struct interrupt_row *row, const struct cpumask *c
 	size_t i = 0;
 
 	cpumask_for_each (cpu, cpus) {
-		_cleanup_free_
-		char *key = xasprintf("%ld", cpu);
+		_cleanup_free_ char *key = xasprintf("%ld", cpu);
 
 		if (row->counts[i])
 			json_object_set_new(counts, key, json_count(row->counts[i]));

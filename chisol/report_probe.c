@@ -72,8 +72,7 @@ static void print_cpus(FILE *out, const struct trace_watch *tw, const struct req
 	for (size_t i = 0; i < tw->n_cpus; i++) {
 		const struct watched_cpu *cpu = &tw->cpus[i];
 		_cleanup_verdict_ struct verdict verdict;
-		_cleanup_free_
-		char *why = xstrdup("");
+		_cleanup_free_ char *why = xstrdup("");
 
 		verdict_of_cpu(&verdict, cpu, tw, req);
 		for (size_t r = 0; r < verdict.reasons.n; r++) {
@@ -122,8 +121,7 @@ static int by_time_lost(const void *a, const void *b)
 
 static void print_causes(FILE *out, const struct trace_watch *tw)
 {
-	_cleanup_free_
-	struct cause_sum *sums = xcalloc(n_causes, sizeof(*sums));
+	_cleanup_free_ struct cause_sum *sums = xcalloc(n_causes, sizeof(*sums));
 	size_t n = 0;
 
 	for (size_t c = 0; c < n_causes; c++) {
@@ -160,8 +158,7 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 {
 	for (size_t i = 0; i < tw->n_worst; i++) {
 		const struct isolation_break *brk = &tw->worst[i];
-		_cleanup_free_
-		char *by = part_words(brk->by, &tw->symbols);
+		_cleanup_free_ char *by = part_words(brk->by, &tw->symbols);
 
 		report_line(out, i ? "" : "worst", "%.1f us on CPU %u at %.6f s: %s%s%s",
 		            us(brk->end - brk->start), brk->cpu, since(tw, brk->start),
@@ -170,8 +167,7 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 			continue;
 		for (size_t p = 0; p < brk->n_parts && p < PARTS_SHOWN; p++) {
 			const struct part *part = &brk->parts[p];
-			_cleanup_free_
-			char *words = part_words(part, &tw->symbols);
+			_cleanup_free_ char *words = part_words(part, &tw->symbols);
 
 			report_line(out, "", "%*s+%.1f us: %.1f us %s%s", 2 + 2 * (int)part->depth,
 			            "", us(part->start - brk->start), us(part->end - part->start),
@@ -216,8 +212,8 @@ static json_t *json_part(const struct part *part, uint64_t origin, struct symbol
 
 	for (size_t i = 0; i < PART_FUNCTIONS && part->functions[i]; i++) {
 		const char *name = symbols_name(symbols, part->functions[i]);
-		_cleanup_free_
-		char *address = xasprintf("0x%llx", (unsigned long long)part->functions[i]);
+		_cleanup_free_ char *address =
+			xasprintf("0x%llx", (unsigned long long)part->functions[i]);
 
 		json_array_append_new(functions, json_text(name ? name : address));
 	}

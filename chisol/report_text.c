@@ -19,8 +19,7 @@ int report_label(FILE *out, const char *label)
 static char *outcome_words(const struct run_report *report)
 {
 	const struct launch_result *result = report->result;
-	_cleanup_free_
-	char *began = NULL;
+	_cleanup_free_ char *began = NULL;
 	char *words;
 	double seconds;
 
@@ -44,8 +43,8 @@ static char *outcome_words(const struct run_report *report)
 
 static void print_command(FILE *out, const struct run_report *report)
 {
-	_cleanup_free_
-	char *outcome = outcome_words(report), *command = escape_command(report->req->argv);
+	_cleanup_free_ char *outcome = outcome_words(report),
+			    *command = escape_command(report->req->argv);
 
 	print_line(out, "command", "%s", command);
 	print_line(out, "outcome", "%s", outcome);
@@ -55,10 +54,8 @@ static void print_machine(FILE *out, const struct run_report *report)
 {
 	const struct machine *m = &report->sys->machine;
 	const struct request *req = report->req;
-	_cleanup_free_
-	char *workload = cpumask_list(&req->cpus.workload);
-	_cleanup_free_
-	char *housekeeping = cpumask_list(&req->cpus.housekeeping);
+	_cleanup_free_ char *workload = cpumask_list(&req->cpus.workload);
+	_cleanup_free_ char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 
 	print_line(out, "machine", "%s, Linux %s %s; workload on CPU %s%s%s", m->hostname,
 	           m->release, m->arch, workload, *housekeeping ? ", housekeeping on CPU " : "",
@@ -94,8 +91,7 @@ static void append_value(char **text, const char *word, const char *value)
 static void print_group(FILE *out, const char *label, const struct setting_group *group)
 {
 	const struct setting *s = &group->first;
-	_cleanup_free_
-	char *name = setting_group_name(group), *values = xstrdup(""), *code = NULL;
+	_cleanup_free_ char *name = setting_group_name(group), *values = xstrdup(""), *code = NULL;
 	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
 
 	append_value(&values, "asked", s->asked);
@@ -188,10 +184,8 @@ static void print_leftovers(FILE *out, const struct run_report *report)
 			setting_groups_add(&groups, &s, !report->verbose);
 	for (size_t i = 0; i < groups.n; i++) {
 		const struct setting *s = &groups.groups[i].first;
-		_cleanup_free_
-		char *name = setting_group_name(&groups.groups[i]);
-		_cleanup_free_
-		char *values = xstrdup("");
+		_cleanup_free_ char *name = setting_group_name(&groups.groups[i]);
+		_cleanup_free_ char *values = xstrdup("");
 		const char *reason = rows[s->restored].reason;
 
 		append_value(&values, "was", s->found);
@@ -234,8 +228,7 @@ static void print_hits(FILE *out, const struct total *hit, const struct cpumask 
                        size_t n_cpus)
 {
 	const struct interrupt_row *row = hit->row;
-	_cleanup_free_
-	char *id = escape_text(row->id), *name = escape_text(row->name);
+	_cleanup_free_ char *id = escape_text(row->id), *name = escape_text(row->name);
 
 	fprintf(out, "  %-*s", INDENT - 4, id);
 	if (n_cpus <= COLUMNS_MAX) {
@@ -262,10 +255,8 @@ static void print_hits(FILE *out, const struct total *hit, const struct cpumask 
 static void print_interrupts(FILE *out, const struct run_report *report)
 {
 	const struct interrupt_table *table = report->interrupts;
-	_cleanup_free_
-	struct total *hits = NULL;
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ struct total *hits = NULL;
+	_cleanup_free_ char *list = NULL;
 	size_t n_cpus, n = 0;
 
 	if (!table || (cpumask_empty(&table->cpus) && !table->unavailable))
@@ -290,8 +281,7 @@ static void print_interrupts(FILE *out, const struct run_report *report)
 	fprintf(out, "  %-*s", INDENT - 4, "");
 	if (n_cpus <= COLUMNS_MAX) {
 		cpumask_for_each (cpu, &table->cpus) {
-			_cleanup_free_
-			char *head = xasprintf("CPU %ld", cpu);
+			_cleanup_free_ char *head = xasprintf("CPU %ld", cpu);
 
 			fprintf(out, "%*s", COLUMN, head);
 		}

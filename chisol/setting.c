@@ -220,8 +220,7 @@ void setting_groups_free(struct setting_groups *groups)
 char *setting_group_name(const struct setting_group *group)
 {
 	struct numbered_name name = numbered_name(group->first.name);
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *list = NULL;
 
 	if (group->n == 1)
 		return xstrdup(group->first.name);

@@ -90,8 +90,7 @@ static void find_drift(struct tale *tale, struct told *told, const struct system
 	for (size_t i = 0; i < told->run->n_records; i++) {
 		const struct journal_record *record = &told->run->records[i];
 		const struct holder *above;
-		_cleanup_free_
-		char *now = NULL;
+		_cleanup_free_ char *now = NULL;
 		int rc = record->type->read(sys, record->path, &now, NULL);
 		struct line *line;
 
@@ -170,8 +169,7 @@ static int print_json(FILE *out, const struct tale *tale, bool restoring, struct
 static void print_run(FILE *out, const struct told *told)
 {
 	const struct journal *run = told->run;
-	_cleanup_free_
-	char *cpus = cpumask_list(&run->cpus);
+	_cleanup_free_ char *cpus = cpumask_list(&run->cpus);
 
 	escape_print(out, "run %s, %s, since %s: %s", run->run_id, state_names[told->state],
 	             run->started, run->command);
@@ -316,8 +314,7 @@ static void print_restore(FILE *out, const struct tale *tale)
  * told there. */
 static int restore_all(struct tale *tale, const struct system *sys, struct error *err)
 {
-	_cleanup_close_
-	int lock = -1;
+	_cleanup_close_ int lock = -1;
 	int rc;
 
 	/* Looking for something to do must not need what only doing it does: root. */

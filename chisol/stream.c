@@ -20,8 +20,7 @@ static void stream_text(struct stream *stream, const char *text, size_t len)
 static void stream_break(void *ctx, const struct isolation_break *brk)
 {
 	struct stream *stream = ctx;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
@@ -35,8 +34,7 @@ static void stream_break(void *ctx, const struct isolation_break *brk)
 int stream_begin(struct stream *stream, const struct run_report *report, struct error *err)
 {
 	const struct options *options = stream->options;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 

@@ -119,8 +119,7 @@ static int open_terminal(void)
 /* The foreground process group of the controlling terminal; -1 without one. */
 static pid_t terminal_group(void)
 {
-	_cleanup_close_
-	int fd = open_terminal();
+	_cleanup_close_ int fd = open_terminal();
 
 	return fd < 0 ? -1 : tcgetpgrp(fd);
 }
@@ -128,8 +127,7 @@ static pid_t terminal_group(void)
 /* SIGTTOU is held, so that the terminal obeys a background process too. */
 static void give_terminal(pid_t group)
 {
-	_cleanup_close_
-	int fd = open_terminal();
+	_cleanup_close_ int fd = open_terminal();
 
 	if (fd >= 0)
 		tcsetpgrp(fd, group);
@@ -228,8 +226,7 @@ static const char *how_it_ended(int wait_status, char **text)
 static int never_started(enum handover_end end, int wait_status, struct launch_result *result,
                          struct error *err)
 {
-	_cleanup_free_
-	char *how = NULL;
+	_cleanup_free_ char *how = NULL;
 
 	if (end == HANDOVER_FAILED)
 		return err && err->err ? -err->err : -EIO;

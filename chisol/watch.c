@@ -35,8 +35,7 @@ static void look(struct watch *watch, pid_t pid, bool running)
 {
 	size_t drifted = plan_observe(watch->plan, watch->sys, running) + observe_task(watch, pid);
 	size_t appeared = irq_new_since(watch->plan, watch->sys, watch->req);
-	_cleanup_free_
-	char *now = NULL;
+	_cleanup_free_ char *now = NULL;
 	struct timespec when;
 
 	if (!drifted && !appeared)

@@ -15,8 +15,7 @@
 static void explain(const struct system *sys, const struct cpumask *wanted, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask offline = CPUMASK_INIT, allowed = CPUMASK_INIT;
-	_cleanup_free_
-	char *cpuset = NULL, *list = NULL;
+	_cleanup_free_ char *cpuset = NULL, *list = NULL;
 
 	cpumask_copy(&offline, wanted);
 	cpumask_andnot(&offline, &sys->machine.online);
@@ -115,8 +114,7 @@ static const struct task_op start_op = {
 static int plan_affinity(struct plan *plan, const struct system *sys, const struct request *req,
                          const char *run_id, struct error *err)
 {
-	_cleanup_free_
-	char *all = NULL, *list = NULL;
+	_cleanup_free_ char *all = NULL, *list = NULL;
 	enum policy policy =
 		req->cpus.policy > req->cgroup.policy ? req->cpus.policy : req->cgroup.policy;
 

@@ -15,11 +15,9 @@ struct knob *cgroup_add(const struct cgroup_planner *p, const struct knob_type *
 {
 	const char *below = group + strlen(p->run);
 	const char *key = strrchr(file, '.');
-	_cleanup_free_
-	char *path = *file ? xasprintf("%s/%s", group, file) : xstrdup(group);
-	_cleanup_free_
-	char *name = xasprintf("cgroup.%s%s%s", *below ? below + 1 : "run", *file ? "." : "",
-	                       key ? key + 1 : file);
+	_cleanup_free_ char *path = *file ? xasprintf("%s/%s", group, file) : xstrdup(group);
+	_cleanup_free_ char *name = xasprintf("cgroup.%s%s%s", *below ? below + 1 : "run",
+	                                      *file ? "." : "", key ? key + 1 : file);
 	struct knob *knob = plan_add(p->plan, &facility_cgroup, type, p->req->cgroup.policy, name,
 	                             path, found, wanted, why);
 
@@ -38,8 +36,7 @@ char *cgroup_add_group(const struct cgroup_planner *p, const char *name, const c
 void cgroup_refuse(const struct cgroup_planner *p, const char *reason, const char *remedy,
                    const char *fmt, ...)
 {
-	_cleanup_free_
-	char *detail = NULL;
+	_cleanup_free_ char *detail = NULL;
 	struct knob *knob;
 	va_list ap;
 
@@ -79,9 +76,9 @@ static int enter_by_libcgroup(const char *name, struct error *err)
 /* libcgroup cannot move threads; and a mount that it does not know has only its files. */
 static int enter(const struct system *sys, const struct join *join, struct error *err)
 {
-	_cleanup_free_
-	char *procs = xasprintf("%s/cgroup.procs", join->run ? join->run : join->target),
-	     *threads = xasprintf("%s/cgroup.threads", join->target);
+	_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs",
+	                                       join->run ? join->run : join->target),
+			    *threads = xasprintf("%s/cgroup.threads", join->target);
 	int rc = join->name ? enter_by_libcgroup(join->name, err)
 	                    : sysroot_write(&sys->root, procs, "0", err);
 
@@ -158,8 +155,8 @@ void cgroup_set_groups(const struct cgroup_planner *p, const char *start, const 
                        bool threaded)
 {
 	struct join *join = xcalloc(1, sizeof(*join));
-	_cleanup_free_
-	char *shown = xasprintf("%s%s", p->world->root, start + strlen(p->world->mount));
+	_cleanup_free_ char *shown =
+		xasprintf("%s%s", p->world->root, start + strlen(p->world->mount));
 	struct task_setting *task;
 
 	join->kind = p->world->kind;
@@ -187,10 +184,10 @@ static void add_mask(const struct mask_search *search, const struct process *tas
 {
 	const struct cgroup_planner *p = search->p;
 	_cleanup_cpumask_ struct cpumask kept = CPUMASK_INIT;
-	_cleanup_free_
-	char *path = task_affinity_path(task), *name = xasprintf("cgroup.mask.%d", (int)task->pid),
-	     *list = cpumask_list(mask), *full = cpumask_list(search->full),
-	     *reduced = cpumask_list(search->reduced), *rest = NULL, *wanted = NULL;
+	_cleanup_free_ char *path = task_affinity_path(task),
+			    *name = xasprintf("cgroup.mask.%d", (int)task->pid),
+			    *list = cpumask_list(mask), *full = cpumask_list(search->full),
+			    *reduced = cpumask_list(search->reduced), *rest = NULL, *wanted = NULL;
 
 	cpumask_copy(&kept, mask);
 	cpumask_and(&kept, search->reduced);
@@ -204,8 +201,7 @@ void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const st
                       const struct cpumask *reduced, bool kernel_threads)
 {
 	struct mask_search search = { p, full, reduced };
-	_cleanup_free_
-	pid_t *tids = NULL;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 
 	if (!cgroup_masks_get_lost(&p->sys->machine) ||
@@ -248,8 +244,7 @@ static int find_parent(struct cgroup_planner *p, struct error *err)
 	p->parent =
 		n ? xasprintf("%s/%.*s", p->world->mount, (int)n, name) : xstrdup(p->world->mount);
 	{
-		_cleanup_free_
-		char *procs = xasprintf("%s/cgroup.procs", p->parent);
+		_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", p->parent);
 
 		if (!sysroot_exists(&p->sys->root, procs))
 			return error_set(err, ENOENT,

@@ -18,8 +18,7 @@ char *cgroup_parent(const char *path)
 
 static bool is_group(const struct system *sys, const char *dir)
 {
-	_cleanup_free_
-	char *procs = xasprintf("%s/cgroup.procs", dir);
+	_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", dir);
 
 	return sysroot_exists(&sys->root, procs);
 }
@@ -44,8 +43,7 @@ char *cgroup_top(const struct system *sys, const char *run_group)
 static void read_cpus(const struct system *sys, const char *group, const char *file,
                       struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *path = xasprintf("%s/%s", group, file);
+	_cleanup_free_ char *path = xasprintf("%s/%s", group, file);
 
 	if (cgroup_read_cpus(sys, path, cpus, NULL))
 		cpumask_free(cpus);
@@ -64,8 +62,7 @@ void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char
 /* Is the file's first word the given one? An absent file has none. */
 static bool reads(const struct system *sys, const char *group, const char *file, const char *word)
 {
-	_cleanup_free_
-	char *path = xasprintf("%s/%s", group, file), *text = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/%s", group, file), *text = NULL;
 	size_t n = strlen(word);
 
 	return !sysroot_read(&sys->root, path, &text, NULL) && !strncmp(text, word, n) &&
@@ -75,9 +72,9 @@ static bool reads(const struct system *sys, const char *group, const char *file,
 static void claimed_v1(const struct system *sys, const char *group, const char *prefix,
                        struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *balance = xasprintf("%ssched_load_balance", prefix),
-	     *exclusive = xasprintf("%scpu_exclusive", prefix), *list = xasprintf("%scpus", prefix);
+	_cleanup_free_ char *balance = xasprintf("%ssched_load_balance", prefix),
+			    *exclusive = xasprintf("%scpu_exclusive", prefix),
+			    *list = xasprintf("%scpus", prefix);
 
 	if (reads(sys, group, balance, "1") || reads(sys, group, exclusive, "1"))
 		read_cpus(sys, group, list, cpus);
@@ -101,9 +98,8 @@ static bool look(void *ctx, const char *group)
 {
 	struct search *search = ctx;
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_
-	char *v2 = xasprintf("%s/cgroup.controllers", group),
-	     *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	_cleanup_free_ char *v2 = xasprintf("%s/cgroup.controllers", group),
+			    *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL;
 	size_t n = strlen(group);
 
 	if (!strcmp(group, search->run_group))
@@ -125,8 +121,7 @@ static bool look(void *ctx, const char *group)
 char *cgroup_claims(const struct system *sys, const char *run_group, const struct cpumask *cpus)
 {
 	struct search search = { sys, run_group, cpus, NULL };
-	_cleanup_free_
-	char *top = cgroup_top(sys, run_group);
+	_cleanup_free_ char *top = cgroup_top(sys, run_group);
 
 	cgroup_for_each(sys, top, look, &search);
 	return search.found;
@@ -136,8 +131,8 @@ int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char 
                      const struct cpumask *cpus, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
-	_cleanup_free_
-	char *top = cgroup_top(sys, run_group), *path = xasprintf("%s/cpuset.cpus.effective", top);
+	_cleanup_free_ char *top = cgroup_top(sys, run_group),
+			    *path = xasprintf("%s/cpuset.cpus.effective", top);
 	int rc = cgroup_read_cpus(sys, path, &effective, err);
 
 	if (rc)

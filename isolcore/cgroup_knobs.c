@@ -55,9 +55,8 @@ static char *run_group_of(const char *path)
 /* The file by which tasks are moved: threads of a threaded v2 group have no other. */
 static const char *task_file(const struct system *sys, const char *group)
 {
-	_cleanup_free_
-	char *tasks = xasprintf("%s/tasks", group), *type = xasprintf("%s/cgroup.type", group),
-	     *value = NULL;
+	_cleanup_free_ char *tasks = xasprintf("%s/tasks", group),
+			    *type = xasprintf("%s/cgroup.type", group), *value = NULL;
 
 	if (sysroot_exists(&sys->root, tasks))
 		return "tasks";
@@ -85,8 +84,7 @@ static int empty_group(const struct system *sys, const char *path, const char *a
 {
 	const char *file = task_file(sys, path);
 	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
-	_cleanup_free_
-	char *own = NULL;
+	_cleanup_free_ char *own = NULL;
 	int rc = cgroup_move_tasks(sys, path, above, file, true, err);
 
 	if ((rc != -EBUSY && rc != -EOPNOTSUPP) || cgroup_world_read(&world, sys, NULL) ||
@@ -126,9 +124,9 @@ static int remove_when_empty(const struct system *sys, const char *path, const c
  * it may keep them isolated. The knobs of both come first; this is for what they had to leave. */
 static void give_up_cpus(const struct system *sys, const char *group)
 {
-	_cleanup_free_
-	char *partition = xasprintf("%s/cpuset.cpus.partition", group),
-	     *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *kind = NULL, *cpus = NULL;
+	_cleanup_free_ char *partition = xasprintf("%s/cpuset.cpus.partition", group),
+			    *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *kind = NULL,
+			    *cpus = NULL;
 
 	if (!sysroot_read(&sys->root, partition, &kind, NULL) && strcmp(kind, "member"))
 		sysroot_write(&sys->root, partition, "member", NULL);
@@ -138,8 +136,7 @@ static void give_up_cpus(const struct system *sys, const char *group)
 
 static int remove_group(const struct system *sys, const char *path, struct error *err)
 {
-	_cleanup_free_
-	char *above = cgroup_parent(path);
+	_cleanup_free_ char *above = cgroup_parent(path);
 
 	if (!is_of_run(path))
 		return error_set(err, EINVAL, "%s is not a group that chisol makes", path);
@@ -188,8 +185,7 @@ static const struct {
 static void judge_cpus(const struct system *sys, struct knob *knob, const struct error *write_error)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_
-	char *run_group = NULL, *claims = NULL;
+	_cleanup_free_ char *run_group = NULL, *claims = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cpuset_errors); i++) {
 		if (write_error->err != cpuset_errors[i].err)
@@ -222,9 +218,9 @@ struct balance_search {
 static bool look_for_balance(void *ctx, const char *group)
 {
 	struct balance_search *search = ctx;
-	_cleanup_free_
-	char *balance = xasprintf("%s/%ssched_load_balance", group, search->prefix),
-	     *cpus = xasprintf("%s/%scpus", group, search->prefix), *on = NULL, *list = NULL;
+	_cleanup_free_ char *balance = xasprintf("%s/%ssched_load_balance", group, search->prefix),
+			    *cpus = xasprintf("%s/%scpus", group, search->prefix), *on = NULL,
+			    *list = NULL;
 
 	search->found =
 		search->found ||
@@ -236,8 +232,7 @@ static bool look_for_balance(void *ctx, const char *group)
 static int write_balance(const struct system *sys, const char *path, const char *value,
                          struct error *err)
 {
-	_cleanup_free_
-	char *group = cgroup_parent(path);
+	_cleanup_free_ char *group = cgroup_parent(path);
 	struct balance_search search = { sys, strstr(path, "/cpuset.sched") ? "cpuset." : "",
 		                         false };
 
@@ -289,9 +284,9 @@ static void judge_partition(const struct system *sys, struct knob *knob,
                             const struct error *write_error)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_
-	char *group = cgroup_parent(knob->path), *run_group = run_group_of(knob->path),
-	     *list = xasprintf("%s/cpuset.cpus", group), *claims = NULL;
+	_cleanup_free_ char *group = cgroup_parent(knob->path),
+			    *run_group = run_group_of(knob->path),
+			    *list = xasprintf("%s/cpuset.cpus", group), *claims = NULL;
 	const char *reason = knob->granted ? strchr(knob->granted, '(') : NULL;
 
 	if (knob->state == KNOB_GRANTED || write_error->err)
@@ -312,9 +307,8 @@ static void judge_partition(const struct system *sys, struct knob *knob,
 static int leave_some_cpus(const struct system *sys, const char *path, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, left = CPUMASK_INIT;
-	_cleanup_free_
-	char *group = cgroup_parent(path), *run_group = run_group_of(path),
-	     *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	_cleanup_free_ char *group = cgroup_parent(path), *run_group = run_group_of(path),
+			    *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
 	int rc = cgroup_read_cpus(sys, file, &cpus, err);
 
 	if (!rc)
@@ -342,10 +336,9 @@ static bool has_cpus(const struct system *sys, const char *group, const struct c
 static int wait_for_cpus(const struct system *sys, const char *path, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_
-	char *group = cgroup_parent(path), *above = cgroup_parent(group),
-	     *run_group = run_group_of(path), *top = cgroup_top(sys, run_group),
-	     *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	_cleanup_free_ char *group = cgroup_parent(path), *above = cgroup_parent(group),
+			    *run_group = run_group_of(path), *top = cgroup_top(sys, run_group),
+			    *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
 	int rc = cgroup_read_cpus(sys, file, &cpus, err);
 
 	if (rc)
@@ -407,8 +400,7 @@ static bool look_for_use(void *ctx, const char *group)
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems",
 		                             "cpuset.cpus.exclusive" };
 	struct usage *usage = ctx;
-	_cleanup_free_
-	char *control = xasprintf("%s/cgroup.subtree_control", group), *text = NULL;
+	_cleanup_free_ char *control = xasprintf("%s/cgroup.subtree_control", group), *text = NULL;
 	bool used, for_run = is_of_run(group);
 
 	if (!for_run)
@@ -418,8 +410,7 @@ static bool look_for_use(void *ctx, const char *group)
 	used = !sysroot_read(&usage->sys->root, control, &text, NULL) &&
 	       cgroup_has_word(text, " ", "cpuset");
 	for (size_t i = 0; !used && i < ARRAY_SIZE(files); i++) {
-		_cleanup_free_
-		char *path = xasprintf("%s/%s", group, files[i]), *value = NULL;
+		_cleanup_free_ char *path = xasprintf("%s/%s", group, files[i]), *value = NULL;
 
 		used = !sysroot_read(&usage->sys->root, path, &value, NULL) && *value;
 	}
@@ -431,8 +422,7 @@ static bool look_for_use(void *ctx, const char *group)
 static int read_controller(const struct system *sys, const char *path, char **value,
                            struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL, *group = cgroup_parent(path);
+	_cleanup_free_ char *text = NULL, *group = cgroup_parent(path);
 	struct usage usage = { sys, NULL };
 	int rc = sysroot_read(&sys->root, path, &text, err);
 

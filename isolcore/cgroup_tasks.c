@@ -18,8 +18,7 @@
 int cgroup_list_tasks(const struct system *sys, const char *path, pid_t **tids, size_t *n,
                       struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t room = 0;
 	int rc = sysroot_read_limit(&sys->root, path, SYSROOT_BIG, &text, err);
 
@@ -87,8 +86,7 @@ static bool is_kernel_thread(const struct system *sys, pid_t tid)
 static int move_task(const struct move *move, pid_t tid, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask before = CPUMASK_INIT;
-	_cleanup_free_
-	char *number = xasprintf("%d", (int)tid);
+	_cleanup_free_ char *number = xasprintf("%d", (int)tid);
 	int rc;
 
 	/* 0 is a task of another PID name space. */
@@ -109,8 +107,7 @@ static int move_task(const struct move *move, pid_t tid, struct error *err)
 
 static int move_pass(const struct move *move, size_t *n_moved, struct error *err)
 {
-	_cleanup_free_
-	pid_t *tids = NULL;
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int first = cgroup_list_tasks(move->sys, move->from, &tids, &n, err);
 
@@ -130,8 +127,8 @@ static int move_pass(const struct move *move, size_t *n_moved, struct error *err
 int cgroup_move_tasks(const struct system *sys, const char *from, const char *to, const char *file,
                       bool with_kernel_threads, struct error *err)
 {
-	_cleanup_free_
-	char *from_file = xasprintf("%s/%s", from, file), *to_file = xasprintf("%s/%s", to, file);
+	_cleanup_free_ char *from_file = xasprintf("%s/%s", from, file),
+			    *to_file = xasprintf("%s/%s", to, file);
 	struct move move = { sys, from_file, to_file, with_kernel_threads, false, CPUMASK_INIT };
 	_cleanup_error_ struct error error = ERROR_INIT;
 	size_t n_moved = 1;
@@ -162,10 +159,8 @@ int cgroup_move_tasks(const struct system *sys, const char *from, const char *to
 
 static int read_evict(const struct system *sys, const char *path, char **value, struct error *err)
 {
-	_cleanup_free_
-	char *file = xasprintf("%s/tasks", path);
-	_cleanup_free_
-	pid_t *tids = NULL;
+	_cleanup_free_ char *file = xasprintf("%s/tasks", path);
+	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 	int rc = cgroup_list_tasks(sys, file, &tids, &n, err);
 
@@ -176,8 +171,7 @@ static int read_evict(const struct system *sys, const char *path, char **value, 
 /* Where the tasks come from: the group that the run's group is in. */
 static char *source_group(const char *path)
 {
-	_cleanup_free_
-	char *run_group = cgroup_parent(path);
+	_cleanup_free_ char *run_group = cgroup_parent(path);
 
 	return cgroup_parent(run_group);
 }
@@ -185,8 +179,7 @@ static char *source_group(const char *path)
 static int write_evict(const struct system *sys, const char *path, const char *value,
                        struct error *err)
 {
-	_cleanup_free_
-	char *above = source_group(path);
+	_cleanup_free_ char *above = source_group(path);
 
 	if (value && !strcmp(value, EVICT_MOVED))
 		return cgroup_move_tasks(sys, above, path, "tasks", false, err);
@@ -206,8 +199,7 @@ static void judge_evict(const struct system *sys, struct knob *knob,
 
 static void shell_evict(FILE *out, const char *path, const char *value)
 {
-	_cleanup_free_
-	char *above = source_group(path);
+	_cleanup_free_ char *above = source_group(path);
 	bool out_of = !strcmp(value, EVICT_MOVED);
 
 	fputs("while read -r task; do echo \"$task\" > ", out);
@@ -240,8 +232,7 @@ static int write_mask(const struct system *sys, const char *path, const char *va
 static bool is_among(const char *list, const char *alternatives)
 {
 	for (const char *p = alternatives; p; p = strchr(p, '|')) {
-		_cleanup_free_
-		char *one = NULL;
+		_cleanup_free_ char *one = NULL;
 
 		p += *p == '|';
 		one = xstrndup(p, strcspn(p, "|"));

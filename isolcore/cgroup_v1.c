@@ -21,8 +21,7 @@ static void add_file(const struct cgroup_planner *p, const struct knob_type *typ
                      const char *group, const char *name, const char *found, const char *wanted,
                      const char *why)
 {
-	_cleanup_free_
-	char *file = xasprintf("%s%s", p->world->prefix, name);
+	_cleanup_free_ char *file = xasprintf("%s%s", p->world->prefix, name);
 
 	cgroup_add(p, type, group, file, found, wanted, why);
 }
@@ -30,8 +29,7 @@ static void add_file(const struct cgroup_planner *p, const struct knob_type *typ
 static char *add_set(const struct cgroup_planner *p, const struct v1_sets *sets, const char *name,
                      const struct cpumask *cpus, const char *why)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 	char *group = cgroup_add_group(p, name, why);
 
 	add_file(p, &knob_cpuset_cpus, group, "cpus", "", list, "which CPUs its tasks may have");
@@ -49,15 +47,13 @@ static void add_balance_off(const struct cgroup_planner *p, const char *group)
 /* From the group above the run's up to the root: each of them has the workload's CPUs. */
 static void add_balance_off_above(const struct cgroup_planner *p)
 {
-	_cleanup_free_
-	char *group = xstrdup(p->parent);
+	_cleanup_free_ char *group = xstrdup(p->parent);
 
 	for (;;) {
 		const char *below = group + strlen(p->world->mount);
-		_cleanup_free_
-		char *path = cgroup_file(p->world, group, "sched_load_balance");
-		_cleanup_free_
-		char *name = xasprintf("cgroup.%s.sched_load_balance", *below ? below + 1 : "root");
+		_cleanup_free_ char *path = cgroup_file(p->world, group, "sched_load_balance");
+		_cleanup_free_ char *name =
+			xasprintf("cgroup.%s.sched_load_balance", *below ? below + 1 : "root");
 		char *above;
 
 		plan_add_read(p->plan, p->sys, &facility_cgroup, &knob_cpuset_balance,
@@ -82,9 +78,8 @@ static void add_evict(const struct cgroup_planner *p, const char *rest)
 static int find_cpus(struct v1_sets *sets, const struct cgroup_planner *p, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask above = CPUMASK_INIT;
-	_cleanup_free_
-	char *cpus = cgroup_file(p->world, p->parent, "cpus"),
-	     *mems = cgroup_file(p->world, p->parent, "mems"), *list = NULL;
+	_cleanup_free_ char *cpus = cgroup_file(p->world, p->parent, "cpus"),
+			    *mems = cgroup_file(p->world, p->parent, "mems"), *list = NULL;
 	int rc = cgroup_read_cpus(p->sys, cpus, &above, err);
 
 	if (rc)
@@ -122,8 +117,7 @@ static int find_cpus(struct v1_sets *sets, const struct cgroup_planner *p, struc
 
 static void note_others(const struct cgroup_planner *p)
 {
-	_cleanup_free_
-	char *claims = cgroup_claims(p->sys, p->run, &p->req->cpus.workload);
+	_cleanup_free_ char *claims = cgroup_claims(p->sys, p->run, &p->req->cpus.workload);
 
 	if (claims)
 		plan_note(p->plan, &facility_cgroup, REASON_CPU_CONFLICT,
@@ -137,9 +131,8 @@ static void plan_sets(const struct cgroup_planner *p, const struct v1_sets *sets
 	const struct request *req = p->req;
 	bool apart = p->partition != PARTITION_MEMBER;
 	bool evict = req->cgroup.evict == ANSWER_YES || (req->cgroup.evict == ANSWER_AUTO && apart);
-	_cleanup_free_
-	char *run = NULL, *help = NULL, *rest = NULL, *hot = NULL,
-	     *tasks = xasprintf("%s/tasks", p->parent);
+	_cleanup_free_ char *run = NULL, *help = NULL, *rest = NULL, *hot = NULL,
+			    *tasks = xasprintf("%s/tasks", p->parent);
 
 	if (evict) {
 		_cleanup_cpumask_ struct cpumask full = CPUMASK_INIT;

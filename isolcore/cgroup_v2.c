@@ -30,8 +30,7 @@ static void free_cpus(struct v2_cpus *cpus)
 /* A group without the controller has the CPUs of the nearest one above that has it. */
 static void effective_above(struct cpumask *cpus, const struct cgroup_planner *p)
 {
-	_cleanup_free_
-	char *group = xstrdup(p->parent);
+	_cleanup_free_ char *group = xstrdup(p->parent);
 
 	for (;;) {
 		char *above;
@@ -55,10 +54,8 @@ static bool is_real_root(const struct cgroup_planner *p)
 /* A domain group below one with processes would be invalid: it could not hold any. */
 static bool has_processes(const struct cgroup_planner *p)
 {
-	_cleanup_free_
-	char *procs = xasprintf("%s/cgroup.procs", p->parent);
-	_cleanup_free_
-	pid_t *pids = NULL;
+	_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", p->parent);
+	_cleanup_free_ pid_t *pids = NULL;
 	size_t n;
 
 	return !cgroup_list_tasks(p->sys, procs, &pids, &n, NULL) && n;
@@ -68,8 +65,8 @@ static bool has_processes(const struct cgroup_planner *p)
 static int find_cpus(struct v2_cpus *cpus, const struct cgroup_planner *p, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask above = CPUMASK_INIT;
-	_cleanup_free_
-	char *claims = cgroup_claims(p->sys, p->run, &p->req->cpus.workload), *list = NULL;
+	_cleanup_free_ char *claims = cgroup_claims(p->sys, p->run, &p->req->cpus.workload),
+			    *list = NULL;
 	int rc;
 
 	effective_above(&above, p);
@@ -111,8 +108,7 @@ static bool add_masks(void *ctx, const char *group)
 {
 	const struct mask_search *search = ctx;
 	_cleanup_cpumask_ struct cpumask full = CPUMASK_INIT, reduced = CPUMASK_INIT;
-	_cleanup_free_
-	char *threads = xasprintf("%s/cgroup.threads", group);
+	_cleanup_free_ char *threads = xasprintf("%s/cgroup.threads", group);
 
 	cgroup_effective(&full, search->p->sys, group);
 	cpumask_copy(&reduced, &full);
@@ -137,10 +133,10 @@ static void plan_masks(const struct cgroup_planner *p, const struct cpumask *tak
 static void add_controller(const struct cgroup_planner *p, const char *group)
 {
 	const char *below = group + strlen(p->world->mount);
-	_cleanup_free_
-	char *path = xasprintf("%s/cgroup.subtree_control", group),
-	     *name = xasprintf("cgroup.%s.subtree_control", *below ? below + 1 : "root"),
-	     *found = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/cgroup.subtree_control", group),
+			    *name = xasprintf("cgroup.%s.subtree_control",
+	                                      *below ? below + 1 : "root"),
+			    *found = NULL;
 
 	/* In use by others: nothing to do, and not chisol's to undo. */
 	if (!knob_cgroup_controller.read(p->sys, path, &found, NULL) &&
@@ -155,10 +151,10 @@ static void add_controller(const struct cgroup_planner *p, const char *group)
 static void add_exclusive_above(const struct cgroup_planner *p, const char *group)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_
-	char *path = xasprintf("%s/cpuset.cpus.exclusive", group),
-	     *name = xasprintf("cgroup.%s.exclusive", group + strlen(p->world->mount) + 1),
-	     *found = NULL, *wanted = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/cpuset.cpus.exclusive", group),
+			    *name = xasprintf("cgroup.%s.exclusive",
+	                                      group + strlen(p->world->mount) + 1),
+			    *found = NULL, *wanted = NULL;
 
 	if (cgroup_read_cpus(p->sys, path, &cpus, NULL))
 		return;
@@ -177,8 +173,7 @@ static void plan_above(const struct cgroup_planner *p)
 	bool exclusive = p->world->exclusive && p->partition != PARTITION_MEMBER;
 
 	for (const char *end = p->parent + mount;; end += strcspn(end, "/")) {
-		_cleanup_free_
-		char *group = xstrndup(p->parent, (size_t)(end - p->parent));
+		_cleanup_free_ char *group = xstrndup(p->parent, (size_t)(end - p->parent));
 
 		if (exclusive && (group[mount] || !p->world->whole))
 			add_exclusive_above(p, group);
@@ -193,8 +188,7 @@ static void plan_above(const struct cgroup_planner *p)
 
 static void add_cpus(const struct cgroup_planner *p, const char *group, const struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 
 	cgroup_add(p, &knob_cpuset_cpus, group, "cpuset.cpus", "", list,
 	           "which CPUs its tasks may have");
@@ -202,8 +196,7 @@ static void add_cpus(const struct cgroup_planner *p, const char *group, const st
 
 static void add_exclusive(const struct cgroup_planner *p, const char *group)
 {
-	_cleanup_free_
-	char *list = cpumask_list(&p->req->cpus.workload);
+	_cleanup_free_ char *list = cpumask_list(&p->req->cpus.workload);
 
 	if (p->world->exclusive && p->partition != PARTITION_MEMBER)
 		cgroup_add(p, &knob_cpuset_cpus, group, "cpuset.cpus.exclusive", "", list,
@@ -245,8 +238,7 @@ static char *add_run(const struct cgroup_planner *p, const struct cpumask *cpus)
 static void plan_plain(const struct cgroup_planner *p, const struct v2_cpus *cpus)
 {
 	_cleanup_cpumask_ struct cpumask all = CPUMASK_INIT;
-	_cleanup_free_
-	char *run = NULL;
+	_cleanup_free_ char *run = NULL;
 
 	cpumask_copy(&all, &cpus->workload);
 	if (p->req->cgroup.start == START_RUN)
@@ -262,8 +254,7 @@ static void plan_threaded(const struct cgroup_planner *p, const struct v2_cpus *
 {
 	bool above = !p->world->exclusive && p->partition != PARTITION_MEMBER;
 	_cleanup_cpumask_ struct cpumask help_cpus = CPUMASK_INIT, all = CPUMASK_INIT;
-	_cleanup_free_
-	char *run = NULL, *hot = NULL, *help = NULL;
+	_cleanup_free_ char *run = NULL, *hot = NULL, *help = NULL;
 
 	cpumask_copy(&help_cpus, &cpus->housekeeping);
 	if (above) { /* one is taken along, the others are left to everybody else */

@@ -66,8 +66,7 @@ bool cgroup_has_word(const char *text, const char *separators, const char *word)
 /* The group in the text of /proc/PID/cgroup, in the hierarchy with that controller ("": v2). */
 static char *find_group(const char *text, const char *controller)
 {
-	_cleanup_free_
-	char *copy = xstrdup(text);
+	_cleanup_free_ char *copy = xstrdup(text);
 	char *save = NULL;
 
 	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -87,10 +86,9 @@ static char *find_group(const char *text, const char *controller)
 int cgroup_of(const struct system *sys, enum cgroup_kind kind, pid_t pid, char **group,
               struct error *err)
 {
-	_cleanup_free_
-	char *path = pid ? xasprintf("/proc/%d/cgroup", (int)pid) : xstrdup("/proc/self/cgroup");
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *path =
+		pid ? xasprintf("/proc/%d/cgroup", (int)pid) : xstrdup("/proc/self/cgroup");
+	_cleanup_free_ char *text = NULL;
 	struct process process;
 	int rc = sysroot_read(&sys->root, path, &text, err);
 
@@ -121,8 +119,7 @@ static char *below(const char *root, const char *group)
 
 static bool has_file(const struct system *sys, const char *dir, const char *file)
 {
-	_cleanup_free_
-	char *path = xasprintf("%s/%s", dir, file);
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, file);
 
 	return sysroot_exists(&sys->root, path);
 }
@@ -131,8 +128,8 @@ static bool has_file(const struct system *sys, const char *dir, const char *file
 static const char *find_prefix(const struct system *sys, const struct mount *mount)
 {
 	if (!strcmp(mount->type, "cgroup2")) {
-		_cleanup_free_
-		char *path = xasprintf("%s/cgroup.controllers", mount->point), *text = NULL;
+		_cleanup_free_ char *path = xasprintf("%s/cgroup.controllers", mount->point),
+				    *text = NULL;
 
 		if (sysroot_read(&sys->root, path, &text, NULL))
 			return NULL;
@@ -194,8 +191,7 @@ static void take(struct cgroup_world *world, const struct system *sys, const str
 
 static const char *why_none(const struct system *sys, bool v1, bool v2)
 {
-	_cleanup_free_
-	char *types = NULL;
+	_cleanup_free_ char *types = NULL;
 
 	if (!sysroot_read(&sys->root, "/proc/filesystems", &types, NULL) &&
 	    !cgroup_has_word(types, "\t\n", "cgroup2") && !cgroup_has_word(types, "\t\n", "cgroup"))
@@ -225,8 +221,7 @@ static char *describe(const struct system *sys, const struct cgroup_world *world
 
 void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system *sys)
 {
-	_cleanup_free_
-	char *mount = NULL;
+	_cleanup_free_ char *mount = NULL;
 	int rc;
 
 	if (!sys->root.live)
@@ -245,8 +240,7 @@ void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system 
 
 int cgroup_world_read(struct cgroup_world *world, const struct system *sys, struct error *err)
 {
-	_cleanup_free_
-	char *mounts = NULL;
+	_cleanup_free_ char *mounts = NULL;
 	bool v1 = false, v2 = false;
 	char *save = NULL;
 	int rc;
@@ -261,8 +255,7 @@ int cgroup_world_read(struct cgroup_world *world, const struct system *sys, stru
 	if (rc)
 		return rc;
 	for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		_cleanup_free_
-		char *group = NULL;
+		_cleanup_free_ char *group = NULL;
 		const char *prefix;
 		struct mount mount;
 		bool is_v2;
@@ -311,8 +304,7 @@ void cgroup_for_each(const struct system *sys, const char *dir, cgroup_visit_fn 
 	if (sysroot_list(&sys->root, dir, &names, NULL))
 		return;
 	for (size_t i = 0; i < names.n; i++) {
-		_cleanup_free_
-		char *group = xasprintf("%s/%s", dir, names.names[i]);
+		_cleanup_free_ char *group = xasprintf("%s/%s", dir, names.names[i]);
 
 		/* Every group of either version has the file, and nothing else is a directory. */
 		if (has_file(sys, group, "cgroup.procs") && visit(ctx, group))
@@ -323,8 +315,7 @@ void cgroup_for_each(const struct system *sys, const char *dir, cgroup_visit_fn 
 int cgroup_read_cpus(const struct system *sys, const char *path, struct cpumask *cpus,
                      struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	int rc;
 
 	*cpus = (struct cpumask)CPUMASK_INIT;

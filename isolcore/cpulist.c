@@ -23,8 +23,7 @@ static long last_cpu(const struct system *sys)
 
 static int bad(const struct piece *piece, int code, struct error *err, const char *why)
 {
-	_cleanup_free_
-	char *shown = text_quote(piece->text);
+	_cleanup_free_ char *shown = text_quote(piece->text);
 
 	return error_set(err, code, "%s %s", shown, why);
 }
@@ -115,8 +114,7 @@ static void take_groups(struct piece *piece, unsigned long long first, unsigned 
 /* FIRST[-LAST[:STRIDE | :USED/GROUP]] */
 static int read_range(struct piece *piece, struct error *err)
 {
-	_cleanup_free_
-	char *copy = xstrdup(piece->text);
+	_cleanup_free_ char *copy = xstrdup(piece->text);
 	char *first_text = copy, *last_text, *used_text, *group_text;
 	unsigned long long first, last, used = 1, group = 1;
 
@@ -189,8 +187,7 @@ static int read_housekeeping(struct piece *piece, const char *arg, struct error 
 static int read_node(struct piece *piece, const char *arg, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
-	_cleanup_free_
-	char *nodes = NULL, *shown = NULL;
+	_cleanup_free_ char *nodes = NULL, *shown = NULL;
 	unsigned long long node;
 
 	if (!text_unsigned(arg, &node))
@@ -261,8 +258,7 @@ static bool looks_like_mask(const char *text)
 static int unknown_word(const struct piece *piece, struct error *err)
 {
 	struct nearest near = { .word = piece->text };
-	_cleanup_free_
-	char *shown = text_quote(piece->text);
+	_cleanup_free_ char *shown = text_quote(piece->text);
 
 	if (looks_like_mask(piece->text))
 		return error_set(err, EINVAL, "%s is not a CPU number; a mask is written 0x%.60s",
@@ -326,8 +322,7 @@ static int check_in(const struct piece *piece, const struct cpumask *valid,
                     const struct fault *fault, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask culprits = CPUMASK_INIT;
-	_cleanup_free_
-	char *shown = NULL, *list = NULL, *valid_list = NULL;
+	_cleanup_free_ char *shown = NULL, *list = NULL, *valid_list = NULL;
 	bool one;
 
 	cpumask_copy(&culprits, &piece->cpus);
@@ -350,8 +345,8 @@ static int check_cpus(const struct piece *piece, bool removing, struct error *er
 	int rc;
 
 	if (piece->beyond) {
-		_cleanup_free_
-		char *shown = text_quote(piece->text), *present = cpumask_list(&m->present);
+		_cleanup_free_ char *shown = text_quote(piece->text),
+				    *present = cpumask_list(&m->present);
 
 		return error_set(err, ENXIO,
 		                 "%s names a CPU that does not exist; this machine has %.200s",
@@ -414,8 +409,7 @@ static int read_list(struct list *list, const char *text, struct error *err)
 	for (const char *p = text;; p++) {
 		const char *start = p + strspn(p, " \t!");
 		size_t len = mask_span(start);
-		_cleanup_free_
-		char *piece = NULL;
+		_cleanup_free_ char *piece = NULL;
 		int rc;
 
 		len = (size_t)(start - p) + (len ? len : span(start));
@@ -448,8 +442,7 @@ int cpulist_parse(struct cpumask *cpus, const char *text, const struct system *s
 		return error_set(err, EINVAL, "the CPU list is empty");
 	rc = read_list(&list, text, err);
 	if (rc) {
-		_cleanup_free_
-		char *shown = text_quote(text);
+		_cleanup_free_ char *shown = text_quote(text);
 
 		error_prefix(err, "CPU list %s", shown);
 		cpumask_free(&list.taken);

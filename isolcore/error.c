@@ -32,8 +32,7 @@ int error_set(struct error *e, int err, const char *fmt, ...)
 
 int error_errno(struct error *e, int err, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *what = NULL;
+	_cleanup_free_ char *what = NULL;
 	va_list ap;
 
 	if (!e)
@@ -46,8 +45,7 @@ int error_errno(struct error *e, int err, const char *fmt, ...)
 
 int error_prefix(struct error *e, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *prefix = NULL;
+	_cleanup_free_ char *prefix = NULL;
 	va_list ap;
 
 	if (!e)
@@ -61,8 +59,7 @@ int error_prefix(struct error *e, const char *fmt, ...)
 
 int error_append(struct error *e, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *suffix = NULL;
+	_cleanup_free_ char *suffix = NULL;
 	va_list ap;
 
 	if (!e)

@@ -114,8 +114,7 @@ static int read_header(struct reader *reader, struct interrupt_table *table,
                        const struct cpumask *asked, struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask columns = CPUMASK_INIT;
-	_cleanup_free_
-	long *ranks = NULL;
+	_cleanup_free_ long *ranks = NULL;
 	long rank = 0;
 	int rc = parse_header(reader, &columns, err);
 
@@ -222,8 +221,8 @@ static int read_file(struct interrupt_table *table, const struct system *sys, co
 {
 	_cleanup_reader_ struct reader reader = { .path = path };
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_close_
-	int fd = sysroot_openat(&sys->root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, &error);
+	_cleanup_close_ int fd =
+		sysroot_openat(&sys->root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, &error);
 	struct stat st;
 	int rc;
 
@@ -297,8 +296,7 @@ static long *map_slots(const struct cpumask *a, const struct cpumask *b)
 
 void interrupts_subtract(struct interrupt_table *after, const struct interrupt_table *before)
 {
-	_cleanup_free_
-	long *slots = map_slots(&after->cpus, &before->cpus);
+	_cleanup_free_ long *slots = map_slots(&after->cpus, &before->cpus);
 	size_t n_cpus = cpumask_weight(&after->cpus), kept = 0, from = 0;
 
 	for (size_t i = 0; i < after->n_rows; i++) {

@@ -37,8 +37,7 @@ struct irq_planner {
 static void planner_init(struct irq_planner *p, struct plan *plan, const struct system *sys,
                          const struct request *req)
 {
-	_cleanup_free_
-	char *copy = xstrdup(req->irq.keep ? req->irq.keep : "");
+	_cleanup_free_ char *copy = xstrdup(req->irq.keep ? req->irq.keep : "");
 	char *rest = copy, *word;
 
 	*p = (struct irq_planner){ .plan = plan, .sys = sys, .req = req };
@@ -80,8 +79,7 @@ static bool is_irq_file(const char *name)
 static void list_actions(const struct system *sys, const char *irq, struct namelist *actions)
 {
 	_cleanup_namelist_ struct namelist all = NAMELIST_INIT;
-	_cleanup_free_
-	char *dir = xasprintf(IRQ_DIR "%s", irq);
+	_cleanup_free_ char *dir = xasprintf(IRQ_DIR "%s", irq);
 
 	if (sysroot_list(&sys->root, dir, &all, NULL))
 		return;
@@ -106,8 +104,7 @@ static char *irq_title_of_path(const struct system *sys, const char *path)
 {
 	_cleanup_namelist_ struct namelist actions = NAMELIST_INIT;
 	const char *start = path + strlen(IRQ_DIR);
-	_cleanup_free_
-	char *irq = xstrndup(start, strcspn(start, "/"));
+	_cleanup_free_ char *irq = xstrndup(start, strcspn(start, "/"));
 
 	list_actions(sys, irq, &actions);
 	return irq_title(irq, &actions);
@@ -173,9 +170,9 @@ static bool is_hit(const struct irq_planner *p)
 /* On arm64 the interrupts of the GIC below 32 (SGI and PPI) exist once for each CPU. */
 static bool is_per_cpu(const struct system *sys, const char *irq)
 {
-	_cleanup_free_
-	char *chip_path = xasprintf("/sys/kernel/irq/%s/chip_name", irq),
-	     *hwirq_path = xasprintf("/sys/kernel/irq/%s/hwirq", irq), *chip = NULL, *hwirq = NULL;
+	_cleanup_free_ char *chip_path = xasprintf("/sys/kernel/irq/%s/chip_name", irq),
+			    *hwirq_path = xasprintf("/sys/kernel/irq/%s/hwirq", irq), *chip = NULL,
+			    *hwirq = NULL;
 
 	return !sysroot_read(&sys->root, chip_path, &chip, NULL) && !strncmp(chip, "GIC", 3) &&
 	       !sysroot_read(&sys->root, hwirq_path, &hwirq, NULL) && as_number(hwirq) >= 0 &&
@@ -185,9 +182,8 @@ static bool is_per_cpu(const struct system *sys, const char *irq)
 static void judge_exposed(const struct system *sys, struct knob *knob)
 {
 	const char *start = knob->path + strlen(IRQ_DIR);
-	_cleanup_free_
-	char *irq = xstrndup(start, strcspn(start, "/")),
-	     *title = irq_title_of_path(sys, knob->path);
+	_cleanup_free_ char *irq = xstrndup(start, strcspn(start, "/")),
+			    *title = irq_title_of_path(sys, knob->path);
 
 	if (is_per_cpu(sys, irq)) {
 		knob_judge(knob, KNOB_EXPOSED, REASON_PER_CPU_IRQ,
@@ -223,10 +219,10 @@ static const struct {
 static void judge_pending(const struct system *sys, struct knob *knob)
 {
 	_cleanup_cpumask_ struct cpumask wanted = CPUMASK_INIT, effective = CPUMASK_INIT;
-	_cleanup_free_
-	char *path = xasprintf("%.*seffective_affinity_list",
-	                       (int)(strrchr(knob->path, '/') - knob->path + 1), knob->path),
-	     *text = NULL;
+	_cleanup_free_ char *path = xasprintf("%.*seffective_affinity_list",
+	                                      (int)(strrchr(knob->path, '/') - knob->path + 1),
+	                                      knob->path),
+			    *text = NULL;
 
 	/* Not there without CONFIG_GENERIC_IRQ_EFFECTIVE_AFF_MASK: the request is all there is. */
 	if (sysroot_read(&sys->root, path, &text, NULL) || cpumask_parse_list(&effective, text) ||
@@ -238,8 +234,7 @@ static void judge_pending(const struct system *sys, struct knob *knob)
 
 static void judge_irq(const struct system *sys, struct knob *knob, const struct error *write_error)
 {
-	_cleanup_free_
-	char *title = NULL;
+	_cleanup_free_ char *title = NULL;
 
 	/* A managed interrupt: EIO before Linux 6.12, EPERM since, for root too. Without the
 	 * privilege the file could not have been opened (EACCES). */
@@ -274,8 +269,7 @@ const struct knob_type knob_irq_affinity = {
 static struct knob *add_irq(struct irq_planner *p, const char *irq, const char *path,
                             const char *found, const char *wanted)
 {
-	_cleanup_free_
-	char *name = xasprintf("irq.%s.affinity", irq);
+	_cleanup_free_ char *name = xasprintf("irq.%s.affinity", irq);
 	struct knob *knob;
 
 	knob = plan_add(p->plan, &facility_irq, &knob_irq_affinity, p->req->irq.policy, name, path,
@@ -289,8 +283,8 @@ static void plan_irq(struct irq_planner *p, const char *irq)
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
 	_cleanup_namelist_ struct namelist actions = NAMELIST_INIT;
-	_cleanup_free_
-	char *path = xasprintf(IRQ_DIR "%s" AFFINITY_FILE, irq), *found = NULL, *title = NULL;
+	_cleanup_free_ char *path = xasprintf(IRQ_DIR "%s" AFFINITY_FILE, irq), *found = NULL,
+			    *title = NULL;
 	struct knob *knob;
 	int rc = knob_file_read(p->sys, path, &found, &error);
 
@@ -366,8 +360,7 @@ static void plan_thread(struct irq_planner *p, pid_t pid)
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 	_cleanup_namelist_ struct namelist actions = NAMELIST_INIT;
-	_cleanup_free_
-	char *irq = NULL, *list = NULL, *path = NULL, *name = NULL;
+	_cleanup_free_ char *irq = NULL, *list = NULL, *path = NULL, *name = NULL;
 	struct process thread;
 	struct knob *knob;
 
@@ -447,8 +440,8 @@ static void known_irqs(const struct plan *plan, struct cpumask *numbers)
 static bool add_new_irq(struct irq_planner *p, const char *irq)
 {
 	_cleanup_namelist_ struct namelist actions = NAMELIST_INIT;
-	_cleanup_free_
-	char *path = xasprintf(IRQ_DIR "%s" AFFINITY_FILE, irq), *found = NULL, *title = NULL;
+	_cleanup_free_ char *path = xasprintf(IRQ_DIR "%s" AFFINITY_FILE, irq), *found = NULL,
+			    *title = NULL;
 	struct knob *knob;
 
 	if (knob_file_read(p->sys, path, &found, NULL) || !work_out(p, found) || !is_hit(p))

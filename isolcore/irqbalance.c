@@ -156,8 +156,7 @@ static int send_message(int fd, const char *message)
  */
 static int talk(const char *path, const char *message, char **answer, struct error *err)
 {
-	_cleanup_close_
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	size_t len;
 	int rc = fd < 0 || set_timeouts(fd) ? -errno : connect_socket(fd, path);
 
@@ -181,8 +180,7 @@ static int talk(const char *path, const char *message, char **answer, struct err
 static int ask_setup(const char *path, struct setup *setup, struct error *err)
 {
 	static const char key[] = "BANNED ";
-	_cleanup_free_
-	char *answer = NULL;
+	_cleanup_free_ char *answer = NULL;
 	const char *banned;
 	int rc = talk(path, "setup", &answer, err);
 
@@ -211,8 +209,7 @@ static unsigned long long start_time_of(const struct system *sys, pid_t pid)
 /* told->list stays NULL if nothing is known of this irqbalance. */
 static void told_load(struct told *told, const struct system *sys, pid_t pid)
 {
-	_cleanup_close_
-	int dir = state_open(&sys->root, NULL);
+	_cleanup_close_ int dir = state_open(&sys->root, NULL);
 	_cleanup_fclose_ FILE *file = NULL;
 	int fd = dir < 0 ? -1 : openat(dir, TOLD_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -239,10 +236,8 @@ static int told_save(const struct system *sys, pid_t pid, unsigned int interval,
                      struct error *err)
 {
 	static const char temporary[] = TOLD_FILE ".tmp";
-	_cleanup_close_
-	int dir = state_open(&sys->root, err);
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int dir = state_open(&sys->root, err);
+	_cleanup_close_ int fd = -1;
 
 	if (dir < 0)
 		return dir;
@@ -304,8 +299,7 @@ static int write_banned(const struct system *sys, const char *path, const char *
 	_cleanup_cpumask_ struct cpumask banned = CPUMASK_INIT;
 	_cleanup_setup_ struct setup setup = { 0 };
 	_cleanup_told_ struct told told = { 0 };
-	_cleanup_free_
-	char *message = NULL;
+	_cleanup_free_ char *message = NULL;
 	pid_t pid;
 	int rc = pid_of_path(path, &pid, err);
 
@@ -365,8 +359,7 @@ static bool plan_socket(struct plan *plan, const struct system *sys, const struc
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
 	_cleanup_cpumask_ struct cpumask banned = CPUMASK_INIT;
-	_cleanup_free_
-	char *found = NULL, *wanted = NULL;
+	_cleanup_free_ char *found = NULL, *wanted = NULL;
 	struct knob *knob;
 	int rc = read_banned(sys, path, &found, &error);
 
@@ -394,8 +387,7 @@ static size_t plan_sockets(struct plan *plan, const struct system *sys, const st
 	if (sysroot_list(&sys->root, SOCKET_DIR, &names, NULL))
 		return 0;
 	for (size_t i = 0; i < names.n; i++) {
-		_cleanup_free_
-		char *path = xasprintf(SOCKET_DIR "/%s", names.names[i]);
+		_cleanup_free_ char *path = xasprintf(SOCKET_DIR "/%s", names.names[i]);
 
 		n += plan_socket(plan, sys, req, path);
 	}
@@ -411,8 +403,8 @@ static size_t plan_processes(struct plan *plan, const struct system *sys, const 
 	if (process_find(&pids, &sys->root, "irqbalance", NULL))
 		return 0;
 	for (size_t i = 0; i < pids.n; i++) {
-		_cleanup_free_
-		char *path = xasprintf(SOCKET_PREFIX "%d" SOCKET_SUFFIX, (int)pids.pids[i]);
+		_cleanup_free_ char *path =
+			xasprintf(SOCKET_PREFIX "%d" SOCKET_SUFFIX, (int)pids.pids[i]);
 
 		n++;
 		if (!plan_socket(plan, sys, req, path))

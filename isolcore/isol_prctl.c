@@ -81,8 +81,7 @@ void isol_interface_free(struct isol_interface *isol)
 /* Returns why the numbers are not those of the interface, or NULL. */
 static char *probe_calls(struct isol_interface *isol, const struct machine *machine)
 {
-	_cleanup_free_
-	char *number = name_number(machine, isol->base);
+	_cleanup_free_ char *number = name_number(machine, isol->base);
 	struct task_isol_quiesce_extensions ext;
 	uint64_t features = UNTOUCHED;
 	long rc = isol_call(isol, ISOL_FEAT_GET, 0, address(&features), 0, 0);
@@ -109,8 +108,7 @@ static char *probe_calls(struct isol_interface *isol, const struct machine *mach
 void isol_probe(struct isol_interface *isol, const struct system *sys, unsigned int base,
                 enum isolation_abi abi)
 {
-	_cleanup_free_
-	char *why = NULL;
+	_cleanup_free_ char *why = NULL;
 
 	*isol = (struct isol_interface){ .base = base, .abi = abi };
 	if (!sysroot_exists(&sys->root, PROC_FILE)) {
@@ -257,10 +255,9 @@ static bool line_has(const char *text, const char *label, const char *word)
 
 int isol_get_file(const struct system *sys, pid_t pid, struct isol_state *state, struct error *err)
 {
-	_cleanup_free_
-	char *path = pid ? xasprintf("/proc/%d/task_isolation", pid) : xstrdup(PROC_FILE);
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *path =
+		pid ? xasprintf("/proc/%d/task_isolation", pid) : xstrdup(PROC_FILE);
+	_cleanup_free_ char *text = NULL;
 	int rc = sysroot_read(&sys->root, path, &text, err);
 
 	if (rc)

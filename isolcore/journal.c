@@ -128,8 +128,7 @@ static char *presentable(const char *text)
 
 static char *command_line(char **argv)
 {
-	_cleanup_free_
-	char *text = xstrdup("");
+	_cleanup_free_ char *text = xstrdup("");
 
 	for (size_t i = 0; argv && argv[i] && strlen(text) < SHOWN_MAX; i++)
 		xappend(&text, "%s%s", i ? " " : "", argv[i]);
@@ -149,8 +148,7 @@ static char *utc_now(void)
 
 static json_t *pack_header(const struct journal *j)
 {
-	_cleanup_free_
-	char *cpus = cpumask_list(&j->cpus);
+	_cleanup_free_ char *cpus = cpumask_list(&j->cpus);
 
 	return json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:s, s:s*, s:s, s:s}", "chisol_journal",
 	                 FORMAT_VERSION, "run_id", j->run_id, "boot_id", j->boot_id, "pid",
@@ -227,11 +225,10 @@ static int write_all(int fd, const char *text, size_t size)
 static int put_file(struct journal *j, int dir, const char *name, const char *text, size_t size,
                     struct error *err)
 {
-	_cleanup_free_
-	char *temporary = xasprintf("%s.tmp", j->run_id);
-	_cleanup_close_
-	int fd = openat(dir, temporary,
-	                O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_free_ char *temporary = xasprintf("%s.tmp", j->run_id);
+	_cleanup_close_ int fd =
+		openat(dir, temporary,
+	               O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	/* The lock goes with the process, however it ends, and no child has it: it tells everybody
 	 * that the run is live, also those who see no /proc, or another PID namespace's. */
 	struct flock live = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -255,12 +252,10 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
                    const struct plan *plan, const char *run_id, unsigned long long order,
                    struct error *err)
 {
-	_cleanup_free_
-	char *name = xasprintf("%s.journal", run_id), *text = NULL;
+	_cleanup_free_ char *name = xasprintf("%s.journal", run_id), *text = NULL;
 	_cleanup_fclose_ FILE *out = NULL;
 	_cleanup_json_ json_t *header = NULL;
-	_cleanup_close_
-	int dir = state_open(&sys->root, err);
+	_cleanup_close_ int dir = state_open(&sys->root, err);
 	struct process self;
 	size_t size = 0;
 	int rc;
@@ -302,8 +297,7 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
 
 int journal_open(struct journal *j, const struct system *sys, struct error *err)
 {
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 	struct stat st;
 	char last = '\n';
 
@@ -325,10 +319,8 @@ int journal_open(struct journal *j, const struct system *sys, struct error *err)
 
 static int append(struct journal *j, json_t *json, struct error *err)
 {
-	_cleanup_free_
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	_cleanup_free_
-	char *line = text ? xasprintf("%s\n", text) : NULL;
+	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	_cleanup_free_ char *line = text ? xasprintf("%s\n", text) : NULL;
 	struct stat st;
 	ssize_t n;
 
@@ -543,8 +535,7 @@ int journal_parse(struct journal *j, const char *path, const char *text, size_t 
 
 int journal_load(struct journal *j, const struct system *sys, const char *path, struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	int rc = sysroot_read_limit(&sys->root, path, JOURNAL_MAX_SIZE, &text, err);
 
 	return rc ? rc : journal_parse(j, path, text, strlen(text), err);

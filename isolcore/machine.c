@@ -17,8 +17,7 @@ static char *read_or_empty(const struct sysroot *root, const char *path)
 static int read_mask(const struct sysroot *root, const char *path, struct cpumask *mask,
                      struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	int rc = sysroot_read(root, path, &text, err);
 
 	if (rc)
@@ -110,8 +109,7 @@ bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsign
 int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask *cpus,
                      struct error *err)
 {
-	_cleanup_free_
-	char *path = xasprintf("/sys/devices/system/node/node%u/cpulist", node);
+	_cleanup_free_ char *path = xasprintf("/sys/devices/system/node/node%u/cpulist", node);
 
 	return read_mask(&sys->root, path, cpus, err);
 }
@@ -119,8 +117,7 @@ int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask
 int system_siblings(const struct system *sys, unsigned int cpu, struct cpumask *cpus,
                     struct error *err)
 {
-	_cleanup_free_
-	char *path = xasprintf(CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu);
+	_cleanup_free_ char *path = xasprintf(CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu);
 
 	return read_mask(&sys->root, path, cpus, err);
 }

@@ -33,8 +33,7 @@ struct knob *plan_add_read(struct plan *plan, const struct system *sys,
                            const char *wanted, const char *why)
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_free_
-	char *found = NULL;
+	_cleanup_free_ char *found = NULL;
 	int rc = type->read(sys, path, &found, &error);
 	struct knob *knob = plan_add(plan, facility, type, policy, name, path, found, wanted, why);
 
@@ -152,8 +151,7 @@ static int look_again(struct knob *knob, const struct system *sys, struct journa
                       struct error *err)
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_free_
-	char *now = NULL;
+	_cleanup_free_ char *now = NULL;
 	int rc = knob->type->read(sys, knob->path, &now, &error);
 
 	if (!rc && knob_same(knob->type, now, knob->wanted)) {
@@ -302,8 +300,7 @@ static bool is_kept(const struct knob *knob, const char *now)
 
 static bool observe(struct knob *knob, const struct system *sys)
 {
-	_cleanup_free_
-	char *now = NULL;
+	_cleanup_free_ char *now = NULL;
 	int rc = knob->type->read(sys, knob->path, &now, NULL);
 
 	if (rc && !errno_is_absent(-rc))

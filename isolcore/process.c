@@ -27,8 +27,7 @@ static bool parse_stat(struct process *process, const char *text)
 
 int process_read(struct process *process, const struct sysroot *root, pid_t pid, struct error *err)
 {
-	_cleanup_free_
-	char *path = xasprintf("/proc/%d/stat", pid), *text = NULL;
+	_cleanup_free_ char *path = xasprintf("/proc/%d/stat", pid), *text = NULL;
 	int rc = sysroot_read(root, path, &text, err);
 
 	if (rc)
@@ -73,8 +72,7 @@ int process_find(struct pids *pids, const struct sysroot *root, const char *patt
 	for (size_t i = 0; !rc && i < names.n; i++) {
 		const char *name = names.names[i];
 		size_t len = strspn(name, "0123456789");
-		_cleanup_free_
-		char *path = NULL, *comm = NULL;
+		_cleanup_free_ char *path = NULL, *comm = NULL;
 
 		if (!len || len > 9 || name[len])
 			continue;

@@ -31,8 +31,7 @@ static void complain(struct reader *r, const char *fmt, ...) __attribute__((form
 
 static void complain(struct reader *r, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *what = NULL;
+	_cleanup_free_ char *what = NULL;
 	va_list ap;
 
 	if (++r->n_errors > ERRORS_SHOWN)
@@ -56,8 +55,7 @@ static char *hand_over(char *to, const char *line, size_t len)
 static char *no_such_section(const char *section)
 {
 	struct nearest near = { .word = section };
-	_cleanup_free_
-	char *shown = text_quote(section);
+	_cleanup_free_ char *shown = text_quote(section);
 
 	for (const struct profile_section *s = profile_sections; s->name; s++)
 		nearest_try(&near, s->name);
@@ -74,8 +72,7 @@ static char *unsupported_section(const char *section)
 static char *no_such_key(const char *section, const char *name)
 {
 	struct nearest near = { .word = name };
-	_cleanup_free_
-	char *shown = text_quote(name);
+	_cleanup_free_ char *shown = text_quote(name);
 
 	for (unsigned int i = 0; i < n_profile_keys; i++)
 		if (!strcmp(profile_keys[i].section, section))
@@ -103,8 +100,7 @@ static char *section_trouble(const char *name)
 /* Checks a line that begins with "[". */
 static bool section_line(struct reader *r, const char *line, size_t len)
 {
-	_cleanup_free_
-	char *name = NULL, *trouble = NULL;
+	_cleanup_free_ char *name = NULL, *trouble = NULL;
 
 	free(r->section);
 	r->section = NULL;
@@ -135,10 +131,8 @@ static bool key_line(struct reader *r, const char *line, size_t len)
 {
 	const char *equals = memchr(line, '=', len);
 	size_t name_len = equals ? (size_t)(equals - line) : len;
-	_cleanup_free_
-	char *name = text_trim(line, name_len);
-	_cleanup_free_
-	char *shown = text_quote(name);
+	_cleanup_free_ char *name = text_trim(line, name_len);
+	_cleanup_free_ char *shown = text_quote(name);
 
 	if (!equals || memchr(line, ':', name_len)) {
 		complain(r, "%s is neither \"[section]\" nor \"key = value\"", shown);
@@ -230,13 +224,11 @@ static int take_key(void *user, const char *section, const char *name, const cha
 {
 	struct reader *r = user;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *origin = xasprintf("%s:%u", r->name, r->line);
+	_cleanup_free_ char *origin = xasprintf("%s:%u", r->name, r->line);
 	int index = profile_key_index(section, name);
 
 	if (index < 0) {
-		_cleanup_free_
-		char *trouble = no_such_key(section, name);
+		_cleanup_free_ char *trouble = no_such_key(section, name);
 
 		complain(r, "%s", trouble);
 		return 0;
@@ -258,8 +250,7 @@ static int take_key(void *user, const char *section, const char *name, const cha
 int profile_parse(struct request *req, const char *name, const char *text, size_t len,
                   struct error *err)
 {
-	_cleanup_free_
-	unsigned int *lines = xcalloc(n_profile_keys, sizeof(*lines));
+	_cleanup_free_ unsigned int *lines = xcalloc(n_profile_keys, sizeof(*lines));
 	struct reader r = { .req = req, .name = name, .text = text, .len = len, .lines = lines };
 	int rc = ini_parse_stream(read_line, &r, take_key, &r);
 
@@ -279,10 +270,8 @@ int profile_parse(struct request *req, const char *name, const char *text, size_
 /* Reads a file, which must be a regular one: others block, or never end. */
 static int load_file(struct request *req, const char *path, const char *name, struct error *err)
 {
-	_cleanup_close_
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	size_t len = 0;
 	int rc;
@@ -337,10 +326,8 @@ static void add_callers_dirs(struct namelist *dirs)
 /* conf/ beside the directory of the program. */
 static void add_source_dir(struct namelist *dirs)
 {
-	_cleanup_free_
-	char *exe = realpath("/proc/self/exe", NULL);
-	_cleanup_free_
-	char *dir = NULL;
+	_cleanup_free_ char *exe = realpath("/proc/self/exe", NULL);
+	_cleanup_free_ char *dir = NULL;
 
 	for (int up = 0; exe && up < 2; up++) {
 		char *slash = strrchr(exe, '/');
@@ -396,10 +383,8 @@ static char *join(const struct namelist *list)
 static int not_found(const char *name, const struct namelist *dirs, struct error *err)
 {
 	_cleanup_namelist_ struct namelist found = NAMELIST_INIT;
-	_cleanup_free_
-	char *dir_text = join(dirs), *found_text = NULL;
-	_cleanup_free_
-	char *shown = text_quote(name);
+	_cleanup_free_ char *dir_text = join(dirs), *found_text = NULL;
+	_cleanup_free_ char *shown = text_quote(name);
 	struct nearest near = { .word = name };
 
 	for (size_t i = 0; i < dirs->n; i++)
@@ -437,8 +422,7 @@ int profile_load(struct request *req, const char *name, struct error *err)
 	search_path(&dirs);
 	for (size_t i = 0; i < dirs.n && strlen(name) < NAME_MAX - 5; i++) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		_cleanup_free_
-		char *path = xasprintf("%s/%s.conf", dirs.names[i], name);
+		_cleanup_free_ char *path = xasprintf("%s/%s.conf", dirs.names[i], name);
 		int rc = load_file(req, path, name, &why);
 		/* A directory of somebody else, such as root's home, is as good as none; a
 		 * profile that is there and cannot be read is not. */
@@ -452,8 +436,8 @@ int profile_load(struct request *req, const char *name, struct error *err)
 
 int profile_set(struct request *req, const char *assignment, struct error *err)
 {
-	_cleanup_free_
-	char *shown = text_quote(assignment), *section = NULL, *value = NULL, *trouble = NULL;
+	_cleanup_free_ char *shown = text_quote(assignment), *section = NULL, *value = NULL,
+			    *trouble = NULL;
 	const char *equals = strchr(assignment, '=');
 	char *key;
 	int index;

@@ -294,8 +294,7 @@ char *profile_key_range(const struct profile_key *key)
 
 static int refuse(const struct profile_key *key, const char *value, struct error *err)
 {
-	_cleanup_free_
-	char *shown = text_quote(value), *range = profile_key_range(key);
+	_cleanup_free_ char *shown = text_quote(value), *range = profile_key_range(key);
 	struct nearest near = { .word = value };
 
 	for (const struct key_word *w = key->words; w && w->word; w++)
@@ -322,8 +321,7 @@ static int read_words(const struct profile_key *key, const char *value, unsigned
 {
 	for (const char *p = value;; p++) {
 		size_t len = strcspn(p, ",");
-		_cleanup_free_
-		char *word = text_trim(p, len);
+		_cleanup_free_ char *word = text_trim(p, len);
 		const struct key_word *w = find_word(key->words, word);
 
 		if (!w)

@@ -37,8 +37,8 @@ void request_free(struct request *req)
 static int key_index(const char *section_dot_key)
 {
 	const char *dot = strchr(section_dot_key, '.');
-	_cleanup_free_
-	char *section = dot ? xstrndup(section_dot_key, (size_t)(dot - section_dot_key)) : NULL;
+	_cleanup_free_ char *section =
+		dot ? xstrndup(section_dot_key, (size_t)(dot - section_dot_key)) : NULL;
 
 	return dot ? profile_key_index(section, dot + 1) : -1;
 }
@@ -135,8 +135,7 @@ static int settle_isolation(struct request *req, struct error *err)
 static void own_cpuset(struct cpumask *cpus, const struct system *sys)
 {
 	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
-	_cleanup_free_
-	char *group = NULL;
+	_cleanup_free_ char *group = NULL;
 
 	if (cgroup_world_read(&world, sys, NULL) || world.kind == CGROUP_NONE)
 		return;
@@ -225,8 +224,7 @@ static const char *needs_housekeeping(const struct request *req)
 static int no_housekeeping(const struct request *req, const struct system *sys, const char *section,
                            struct error *err)
 {
-	_cleanup_free_
-	char *workload = cpumask_list(&req->cpus.workload);
+	_cleanup_free_ char *workload = cpumask_list(&req->cpus.workload);
 
 	if (!req->cpus.asked && cpumask_equal(&req->cpus.workload, &sys->machine.online))
 		return error_set(err, EINVAL,

@@ -49,8 +49,7 @@ static enum knob_restored hand_over(const struct journal_record *record, const s
  */
 static bool is_out_of_sight(const struct system *sys, const char *path)
 {
-	_cleanup_free_
-	char *part = xstrdup(path);
+	_cleanup_free_ char *part = xstrdup(path);
 	int rc = -ENOENT;
 
 	if (!sys->root.live || (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0))
@@ -79,8 +78,7 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 {
 	const struct knob_type *type = record->type;
 	_cleanup_error_ struct error write_error = ERROR_INIT, read_error = ERROR_INIT;
-	_cleanup_free_
-	char *now = NULL;
+	_cleanup_free_ char *now = NULL;
 	int rc;
 
 	type->write(sys, record->path, record->found, &write_error);
@@ -104,8 +102,7 @@ static enum knob_restored compare_and_swap(const struct journal_record *record,
 {
 	const struct knob_type *type = record->type;
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_free_
-	char *now = NULL;
+	_cleanup_free_ char *now = NULL;
 	int rc = type->read(sys, record->path, &now, &error);
 
 	if (errno_is_absent(-rc))
@@ -160,8 +157,7 @@ static void restore_records(struct journal *self, struct run_list *list, const s
 
 static int remove_file(const struct sysroot *root, const char *path, struct error *err)
 {
-	_cleanup_close_
-	int dir = state_open(root, err);
+	_cleanup_close_ int dir = state_open(root, err);
 
 	if (dir < 0)
 		return dir;
@@ -255,8 +251,7 @@ static int remove_unfinished(const struct system *sys, struct error *err)
 
 	for (size_t i = 0; !rc && i < names.n; i++) {
 		const char *dot = strrchr(names.names[i], '.');
-		_cleanup_free_
-		char *path = xasprintf("%s/%s", STATE_DIR, names.names[i]);
+		_cleanup_free_ char *path = xasprintf("%s/%s", STATE_DIR, names.names[i]);
 
 		if (dot && !strcmp(dot, ".tmp"))
 			rc = remove_file(&sys->root, path, err);

@@ -35,8 +35,7 @@ static int by_order(const void *a, const void *b)
 static void load_one(struct run_list *list, const struct system *sys, const char *name)
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_free_
-	char *path = xasprintf("%s/%s", STATE_DIR, name);
+	_cleanup_free_ char *path = xasprintf("%s/%s", STATE_DIR, name);
 	struct journal journal = JOURNAL_INIT;
 	int rc = journal_load(&journal, sys, path, &error);
 
@@ -53,8 +52,7 @@ static void load_one(struct run_list *list, const struct system *sys, const char
 int run_list_load(struct run_list *list, const struct system *sys, struct error *err)
 {
 	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
-	_cleanup_close_
-	int dir = state_open(&sys->root, err);
+	_cleanup_close_ int dir = state_open(&sys->root, err);
 	int rc;
 
 	*list = (struct run_list)RUN_LIST_INIT;
@@ -83,8 +81,8 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 
 static bool is_locked(const struct journal *j, const struct system *sys)
 {
-	_cleanup_close_
-	int fd = sysroot_openat(&sys->root, j->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
+	_cleanup_close_ int fd =
+		sysroot_openat(&sys->root, j->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
@@ -117,8 +115,7 @@ int run_list_check_cpus(const struct run_list *list, const struct system *sys,
 	for (size_t i = 0; i < list->n; i++) {
 		const struct journal *run = &list->runs[i];
 		_cleanup_cpumask_ struct cpumask both = CPUMASK_INIT;
-		_cleanup_free_
-		char *cpus = NULL;
+		_cleanup_free_ char *cpus = NULL;
 
 		if (!cpumask_intersects(&run->cpus, wanted) || run_state(run, sys) != RUN_LIVE)
 			continue;

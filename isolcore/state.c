@@ -8,8 +8,8 @@
 
 int state_open(const struct sysroot *root, struct error *err)
 {
-	_cleanup_close_
-	int fd = sysroot_openat(root, STATE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
+	_cleanup_close_ int fd =
+		sysroot_openat(root, STATE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
 	struct stat st;
 
 	if (fd < 0)
@@ -26,8 +26,7 @@ int state_open(const struct sysroot *root, struct error *err)
 
 int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
 {
-	_cleanup_close_
-	int dir = -1, fd = -1;
+	_cleanup_close_ int dir = -1, fd = -1;
 	int rc = 0;
 
 	if (!sysroot_exists(root, STATE_DIR))

@@ -58,8 +58,7 @@ int sysroot_openat(const struct sysroot *root, const char *path, int flags, stru
 
 int read_whole(int fd, size_t limit, char **text, size_t *len)
 {
-	_cleanup_free_
-	char *buf = NULL;
+	_cleanup_free_ char *buf = NULL;
 	size_t n = 0, room = 0;
 
 	for (;;) {
@@ -86,10 +85,8 @@ int read_whole(int fd, size_t limit, char **text, size_t *len)
 int sysroot_read_limit(const struct sysroot *root, const char *path, size_t limit, char **text,
                        struct error *err)
 {
-	_cleanup_free_
-	char *buf = NULL;
-	_cleanup_close_
-	int fd = open_under(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *buf = NULL;
+	_cleanup_close_ int fd = open_under(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	size_t len;
 	int rc;
 
@@ -124,11 +121,9 @@ int sysroot_read(const struct sysroot *root, const char *path, char **text, stru
 int sysroot_write(const struct sysroot *root, const char *path, const char *value,
                   struct error *err)
 {
-	_cleanup_free_
-	char *line = xasprintf("%s\n", value);
+	_cleanup_free_ char *line = xasprintf("%s\n", value);
 	/* A recorded tree has plain files, which must not keep the end of a longer old value. */
-	_cleanup_close_
-	int fd = open_under(root, path, O_WRONLY | (root->live ? 0 : O_TRUNC));
+	_cleanup_close_ int fd = open_under(root, path, O_WRONLY | (root->live ? 0 : O_TRUNC));
 	size_t len = strlen(line);
 	ssize_t n;
 
@@ -148,16 +143,14 @@ int sysroot_write(const struct sysroot *root, const char *path, const char *valu
 
 bool sysroot_exists(const struct sysroot *root, const char *path)
 {
-	_cleanup_close_
-	int fd = open_under(root, path, O_PATH);
+	_cleanup_close_ int fd = open_under(root, path, O_PATH);
 
 	return fd >= 0 || (fd != -ENOENT && fd != -ENOTDIR);
 }
 
 int sysroot_mode(const struct sysroot *root, const char *path)
 {
-	_cleanup_close_
-	int fd = open_under(root, path, O_PATH);
+	_cleanup_close_ int fd = open_under(root, path, O_PATH);
 	struct stat st;
 
 	if (fd < 0)
@@ -169,8 +162,7 @@ int sysroot_is_kernels(const struct sysroot *root, const char *path)
 {
 	static const unsigned long kernels[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
 		                                 CGROUP2_SUPER_MAGIC };
-	_cleanup_close_
-	int fd = open_under(root, path, O_PATH);
+	_cleanup_close_ int fd = open_under(root, path, O_PATH);
 	struct statfs fs;
 
 	if (fd < 0)
@@ -187,8 +179,7 @@ int sysroot_is_kernels(const struct sysroot *root, const char *path)
 static int open_parent(const struct sysroot *root, const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_
-	char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup("");
+	_cleanup_free_ char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup("");
 
 	*name = slash ? slash + 1 : path;
 	return open_under(root, parent, O_PATH | O_DIRECTORY);
@@ -197,8 +188,7 @@ static int open_parent(const struct sysroot *root, const char *path, const char 
 int sysroot_mkdir(const struct sysroot *root, const char *path, mode_t mode, struct error *err)
 {
 	const char *name;
-	_cleanup_close_
-	int fd = open_parent(root, path, &name);
+	_cleanup_close_ int fd = open_parent(root, path, &name);
 
 	if (fd < 0)
 		return error_errno(err, -fd, "cannot make the directory %s", path);
@@ -210,8 +200,7 @@ int sysroot_mkdir(const struct sysroot *root, const char *path, mode_t mode, str
 int sysroot_rmdir(const struct sysroot *root, const char *path, struct error *err)
 {
 	const char *name;
-	_cleanup_close_
-	int fd = open_parent(root, path, &name);
+	_cleanup_close_ int fd = open_parent(root, path, &name);
 
 	if (fd < 0)
 		return error_errno(err, -fd, "cannot remove the directory %s", path);

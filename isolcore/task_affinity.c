@@ -12,8 +12,8 @@
 int task_affinity_read(struct cpumask *cpus, const struct system *sys, pid_t tid, struct error *err)
 {
 	static const char key[] = "\nCpus_allowed_list:\t";
-	_cleanup_free_
-	char *path = xasprintf("/proc/%d/status", (int)tid), *text = NULL, *list = NULL;
+	_cleanup_free_ char *path = xasprintf("/proc/%d/status", (int)tid), *text = NULL,
+			    *list = NULL;
 	const char *line;
 	int rc = sysroot_read(&sys->root, path, &text, err);
 

@@ -209,8 +209,7 @@ static enum means met_by(const struct isolation *is, const struct cpumask *cpus,
 static int not_met(struct error *err, const struct isolation *is, const struct system *sys,
                    const struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 	int rc;
 
 	error_set(err, EOPNOTSUPP, "vmstat_sync: %s", is->isol.absent);
@@ -302,8 +301,7 @@ static int observe_without_kernel(const struct system *sys, const struct task_se
 {
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, spared = CPUMASK_INIT;
 	const struct isolation *is = t->data;
-	_cleanup_free_
-	char *interval = NULL;
+	_cleanup_free_ char *interval = NULL;
 	int rc = read_cpus(sys, pid, &cpus, &spared, NULL);
 
 	if (rc)
@@ -395,8 +393,7 @@ static int plan_isolation(struct plan *plan, const struct system *sys, const str
 		           (req->task_isolation.inherit & INHERIT_ACTIVE ? INHERIT_CONF : 0),
 		.active = req->task_isolation.activate,
 	};
-	_cleanup_free_
-	char *wanted = state_text(&asked);
+	_cleanup_free_ char *wanted = state_text(&asked);
 	struct task_setting *t;
 	struct isolation *is;
 

@@ -173,8 +173,7 @@ static bool read_groups(struct identity *id, const char *text)
 static int read_identity(struct identity *id, const struct system *sys, bool has_user,
                          struct error *err)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	unsigned long long no_new_privs = 0;
 	int rc = sysroot_read(&sys->root, "/proc/self/status", &text, err);
 	bool whole;
@@ -219,8 +218,7 @@ static bool is_no_entry(int error)
 static int find_user(const char *text, uid_t *uid, const struct passwd **passwd, struct error *err)
 {
 	bool is_number = parse_id(text, uid);
-	_cleanup_free_
-	char *shown = text_quote(text);
+	_cleanup_free_ char *shown = text_quote(text);
 
 	errno = 0;
 	*passwd = getpwnam(text);
@@ -239,8 +237,7 @@ static int find_user(const char *text, uid_t *uid, const struct passwd **passwd,
 
 static int find_group(const char *text, gid_t *gid, struct error *err)
 {
-	_cleanup_free_
-	char *shown = text_quote(text);
+	_cleanup_free_ char *shown = text_quote(text);
 	const struct group *group;
 
 	errno = 0;
@@ -306,8 +303,7 @@ static int find_caller(const struct passwd **passwd, gid_t *gid, struct error *e
 static int resolve_user(struct identity *id, const char *text, struct error *err)
 {
 	const char *colon = strchr(text, ':');
-	_cleanup_free_
-	char *user = xstrndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	_cleanup_free_ char *user = xstrndup(text, colon ? (size_t)(colon - text) : strlen(text));
 	const struct passwd *passwd = NULL;
 	bool caller = !strcmp(user, "@caller");
 	gid_t gid = 0;
@@ -315,8 +311,7 @@ static int resolve_user(struct identity *id, const char *text, struct error *err
 	int rc;
 
 	if (!*user || (colon && !colon[1])) {
-		_cleanup_free_
-		char *shown = text_quote(text);
+		_cleanup_free_ char *shown = text_quote(text);
 
 		return error_set(err, EINVAL, "%s is not USER or USER:GROUP", shown);
 	}
@@ -352,8 +347,7 @@ static int parse_cap(const char *text, unsigned long long *caps, struct error *e
 {
 	const char *name = strncasecmp(text, "cap_", 4) ? text : text + 4;
 	struct nearest nearest = { .word = name };
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 	int cap = *name ? capng_name_to_capability(name) : -1;
 
 	if (cap >= 0 && cap < 64 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0) {
@@ -381,8 +375,7 @@ static int parse_caps(const char *text, unsigned long long *caps, struct error *
 
 	for (const char *at = text; !rc; at++) {
 		size_t n = strcspn(at, ",");
-		_cleanup_free_
-		char *word = text_trim(at, n);
+		_cleanup_free_ char *word = text_trim(at, n);
 
 		rc = parse_cap(word, caps, err);
 		at += n;
@@ -532,8 +525,7 @@ static int plan_user(struct plan *plan, const struct system *sys, const struct r
 {
 	struct identity *id = NULL;
 	struct task_setting *t;
-	_cleanup_free_
-	char *wanted = NULL;
+	_cleanup_free_ char *wanted = NULL;
 	unsigned long long caps = 0;
 	int rc = 0;
 

@@ -52,10 +52,8 @@ static int start_helper(int file, int answer, struct error *err)
 
 static int flush(const struct system *sys, struct error *err)
 {
-	_cleanup_close_
-	int file = sysroot_openat(&sys->root, STAT_REFRESH, O_WRONLY, err);
-	_cleanup_close_
-	int answer = -1, question = -1;
+	_cleanup_close_ int file = sysroot_openat(&sys->root, STAT_REFRESH, O_WRONLY, err);
+	_cleanup_close_ int answer = -1, question = -1;
 	struct pollfd ready = { .events = POLLIN };
 	int ends[2], result, rc;
 	ssize_t n;

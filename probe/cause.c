@@ -250,8 +250,7 @@ static bool fits(const char *patterns, const char *name)
 {
 	while (patterns && *patterns) {
 		size_t len = strcspn(patterns, " ");
-		_cleanup_free_
-		char *pattern = xstrndup(patterns, len);
+		_cleanup_free_ char *pattern = xstrndup(patterns, len);
 
 		if (!fnmatch(pattern, name, 0))
 			return true;

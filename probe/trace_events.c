@@ -116,8 +116,8 @@ struct trace_sent {
 static int load_format(struct trace_events *te, const struct sysroot *tracefs,
                        const struct trace_row *row)
 {
-	_cleanup_free_
-	char *path = xasprintf("events/%s/%s/format", row->system, row->name), *text = NULL;
+	_cleanup_free_ char *path = xasprintf("events/%s/%s/format", row->system, row->name),
+			    *text = NULL;
 	struct trace_format format = { .row = row };
 	struct tep_event *event;
 
@@ -150,8 +150,7 @@ static void load_formats(struct trace_events *te, const struct sysroot *tracefs)
 	tep_set_file_bigendian(te->tep, tep_is_local_bigendian(te->tep) ? TEP_BIG_ENDIAN
 	                                                                : TEP_LITTLE_ENDIAN);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_
-		char *name = xasprintf("%s:%s", rows[i].system, rows[i].name);
+		_cleanup_free_ char *name = xasprintf("%s:%s", rows[i].system, rows[i].name);
 
 		if (rows[i].arch && strcmp(rows[i].arch, te->sys->machine.arch) != 0)
 			continue;
@@ -163,8 +162,7 @@ static void load_formats(struct trace_events *te, const struct sysroot *tracefs)
 /* "cpu & CPUS{1-3}" (Linux 6.6), or "cpu == 1 || cpu == 2 || ..." */
 static void filter_cpus(const struct trace_events *te, const struct trace_format *format, int fd)
 {
-	_cleanup_free_
-	char *list = cpumask_list(&te->cpus), *filter = NULL;
+	_cleanup_free_ char *list = cpumask_list(&te->cpus), *filter = NULL;
 
 	/* What is not filtered here is passed over when it is read. */
 	filter = xasprintf("%s & CPUS{%s}", format->row->filter, list);

@@ -171,8 +171,7 @@ static void on_event(void *ctx, unsigned int cpu, const struct trace_event *even
 static void look_for_offline(struct trace_watch *tw)
 {
 	_cleanup_cpumask_ struct cpumask online = CPUMASK_INIT;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	if (sysroot_read(&tw->sys->root, "/sys/devices/system/cpu/online", &text, NULL) ||
 	    cpumask_parse_list(&online, text))

@@ -9,8 +9,7 @@
 /* A mount without a place in any tree, or -errno. */
 static int mount_detached(void)
 {
-	_cleanup_close_
-	int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	_cleanup_close_ int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
 	int mount;
 
 	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -25,8 +24,7 @@ int tracefs_open(struct sysroot *tracefs, const struct sysroot *root, struct err
 	int fd = -1;
 
 	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(places); i++) {
-		_cleanup_free_
-		char *events = xasprintf("%s/events", places[i]);
+		_cleanup_free_ char *events = xasprintf("%s/events", places[i]);
 
 		if (sysroot_exists(root, events))
 			fd = sysroot_openat(root, places[i], O_PATH | O_DIRECTORY, NULL);

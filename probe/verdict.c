@@ -3,8 +3,7 @@
 
 static void say(struct verdict *verdict, enum verdict_state state, char *sentence)
 {
-	_cleanup_free_
-	char *owned = sentence;
+	_cleanup_free_ char *owned = sentence;
 
 	namelist_add(&verdict->reasons, owned);
 	if (state > verdict->state)

@@ -44,8 +44,7 @@ static int read_amount(uint64_t *value, const char *text, const struct unit *uni
 {
 	size_t len = strspn(text, "0123456789");
 	const char *unit = text[len] ? text + len : fallback;
-	_cleanup_free_
-	char *digits = xstrndup(text, len);
+	_cleanup_free_ char *digits = xstrndup(text, len);
 	unsigned long long number;
 
 	if (!text_unsigned(digits, &number) || !number)
@@ -208,8 +207,7 @@ static const struct row *row_of(int letter)
 static int trouble(const char *word, struct error *err)
 {
 	const struct row *row = row_of(optopt);
-	_cleanup_free_
-	char *shown = NULL;
+	_cleanup_free_ char *shown = NULL;
 
 	if (row && row->arg)
 		return error_set(err, EINVAL, "--%s needs a value: %s", row->name, row->takes);
@@ -251,8 +249,7 @@ int arguments_parse(struct arguments *args, int argc, char **argv, struct error 
 		int at = optind ? optind : 1,
 		    letter = getopt_long(argc, argv, letters, longs, NULL);
 		const struct row *row = row_of(letter);
-		_cleanup_free_
-		char *shown = NULL;
+		_cleanup_free_ char *shown = NULL;
 
 		if (letter < 0)
 			break;
@@ -265,8 +262,7 @@ int arguments_parse(struct arguments *args, int argc, char **argv, struct error 
 		                 row->takes);
 	}
 	if (optind < argc) {
-		_cleanup_free_
-		char *shown = text_quote(argv[optind]);
+		_cleanup_free_ char *shown = text_quote(argv[optind]);
 
 		return error_set(err, EINVAL,
 		                 "%s is no option, and isolprobe runs no command: chisol does",
@@ -281,9 +277,9 @@ void arguments_help(FILE *out)
 	      "Run a loop on CPUs and tell when, for how long and how it was interrupted.\n\n",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_
-		char *name = xasprintf("--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
-		                       rows[i].arg ? rows[i].arg : "");
+		_cleanup_free_ char *name =
+			xasprintf("--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
+		                  rows[i].arg ? rows[i].arg : "");
 
 		fprintf(out, "  -%c, %-20s ", rows[i].letter, name);
 		for (const char *p = rows[i].help; *p; p++) {

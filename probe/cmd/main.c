@@ -33,8 +33,7 @@ static void show_progress(uint64_t elapsed_ns, uint64_t duration_ns, uint64_t n_
 /* Before the run, so that no measurement of hours ends at a directory that is not there. */
 static int open_output(FILE **out, const char *path, struct error *err)
 {
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	if (!path)
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -54,8 +53,7 @@ static int open_output(FILE **out, const char *path, struct error *err)
 static int report(FILE **out, const struct arguments *args, const struct system *sys,
                   const struct run *run, struct error *err)
 {
-	_cleanup_free_
-	struct figures *figures = xcalloc(run->n_measured, sizeof(*figures));
+	_cleanup_free_ struct figures *figures = xcalloc(run->n_measured, sizeof(*figures));
 	struct outcome outcome = { args, sys, run, figures };
 	bool failed;
 

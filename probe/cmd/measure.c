@@ -74,8 +74,7 @@ static void (*const loops[WORKLOADS])(struct isolprobe *probe, const struct work
  * there is no file. */
 static bool read_run_delay(const struct sysroot *root, unsigned long long *ns)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	const char *delay;
 
 	if (sysroot_read(root, "/proc/thread-self/schedstat", &text, NULL))
@@ -201,8 +200,7 @@ static int leave_measured(struct run *run, const struct arguments *args, const s
                           struct error *err)
 {
 	_cleanup_cpumask_ struct cpumask wanted = CPUMASK_INIT, keep_off = CPUMASK_INIT;
-	_cleanup_free_
-	char *cpus = NULL;
+	_cleanup_free_ char *cpus = NULL;
 	int rc;
 
 	if (args->control) {
@@ -557,8 +555,7 @@ int measure(struct run *run, const struct arguments *args, const struct system *
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
-	_cleanup_free_
-	struct worker *workers = NULL;
+	_cleanup_free_ struct worker *workers = NULL;
 	sigset_t signals, before;
 	int rc;
 

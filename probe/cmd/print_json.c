@@ -22,8 +22,7 @@ static void set_text(json_t *object, const char *key, const char *text)
 
 static void set_cpus(json_t *object, const char *key, const struct cpumask *cpus)
 {
-	_cleanup_free_
-	char *list = cpumask_list(cpus);
+	_cleanup_free_ char *list = cpumask_list(cpus);
 
 	set_text(object, key, list);
 }

@@ -71,8 +71,7 @@ static bool us_next(struct us_histogram *h, unsigned long long *floor_us, uint64
 static void print_buckets(FILE *out, const struct outcome *o)
 {
 	size_t n_cpus = o->run->n_measured;
-	_cleanup_free_
-	uint64_t *counts = xcalloc(n_cpus * ROWS, sizeof(*counts));
+	_cleanup_free_ uint64_t *counts = xcalloc(n_cpus * ROWS, sizeof(*counts));
 
 	for (size_t i = 0; i < n_cpus; i++) {
 		struct us_histogram h = us_begin(o, i);
@@ -177,8 +176,7 @@ static json_t *thread(const struct outcome *o, size_t i)
 	json_object_set_new(object, "max", json_integer((json_int_t)us(f->longest_ns)));
 	json_object_set_new(object, "duration", json_real((double)f->elapsed_ns / 1e9));
 	while (us_next(&h, &at, &n)) {
-		_cleanup_free_
-		char *edge = xasprintf("%llu", at + 1);
+		_cleanup_free_ char *edge = xasprintf("%llu", at + 1);
 
 		json_object_set_new(histogram, edge, json_integer((json_int_t)n));
 	}
@@ -198,8 +196,7 @@ void print_oslat_json(FILE *out, const struct outcome *o)
 		"rt_test_version:", "rt_test_version"
 	};
 	json_t *root = json_object(), *threads = json_object(), *own = json_object();
-	_cleanup_free_
-	char *words = xstrdup("isolprobe");
+	_cleanup_free_ char *words = xstrdup("isolprobe");
 
 	for (int i = 1; i < o->args->argc; i++) {
 		char *longer = xasprintf("%s %s", words, o->args->argv[i]);
@@ -221,8 +218,7 @@ void print_oslat_json(FILE *out, const struct outcome *o)
 	json_object_set_new(root, "sysinfo", sysinfo(o));
 	json_object_set_new(root, "num_threads", json_integer((json_int_t)o->run->n_measured));
 	for (size_t i = 0; i < o->run->n_measured; i++) {
-		_cleanup_free_
-		char *index = xasprintf("%zu", i);
+		_cleanup_free_ char *index = xasprintf("%zu", i);
 
 		json_object_set_new(threads, index, thread(o, i));
 	}

@@ -53,10 +53,10 @@ static void print_head(FILE *out, const struct outcome *o)
 	const struct run *run = o->run;
 	const struct clock_quality *q = &run->measured[0].clock;
 	double step = 1e9 / clock_hz(&run->scale);
-	_cleanup_free_
-	char *cpus = cpumask_list(&run->cpus), *control = cpumask_list(&run->control),
-	     *elapsed = length((double)o->figures[0].elapsed_ns),
-	     *threshold = length((double)run->threshold_ns);
+	_cleanup_free_ char *cpus = cpumask_list(&run->cpus),
+			    *control = cpumask_list(&run->control),
+			    *elapsed = length((double)o->figures[0].elapsed_ns),
+			    *threshold = length((double)run->threshold_ns);
 
 	fprintf(out, "%s on CPU%s %s, controlled from CPU%s %s%s\n", elapsed,
 	        run->n_measured == 1 ? "" : "s", cpus,
@@ -92,12 +92,14 @@ static void print_cpus(FILE *out, const struct outcome *o)
 	        "coverage");
 	for (size_t i = 0; i < o->run->n_measured; i++) {
 		const struct figures *f = &o->figures[i];
-		_cleanup_free_
-		char *loop = xasprintf("%.1f ns", f->loop_quiet_ns), *rate = rate_text(&f->rate),
-		     *median = f->n ? length((double)f->percentiles_ns[0]) : xstrdup("-"),
-		     *high = f->n ? length((double)f->percentiles_ns[2]) : xstrdup("-"),
-		     *longest = f->n ? length((double)f->max_ns) : xstrdup("-"),
-		     *quiet = length((double)f->quiet_ns);
+		_cleanup_free_ char *loop = xasprintf("%.1f ns", f->loop_quiet_ns),
+				    *rate = rate_text(&f->rate),
+				    *median = f->n ? length((double)f->percentiles_ns[0])
+		                                   : xstrdup("-"),
+				    *high = f->n ? length((double)f->percentiles_ns[2])
+		                                 : xstrdup("-"),
+				    *longest = f->n ? length((double)f->max_ns) : xstrdup("-"),
+				    *quiet = length((double)f->quiet_ns);
 		double stolen = f->elapsed_ns ? (double)f->total_ns / (double)f->elapsed_ns : 0;
 
 		fprintf(out, "%5u %14llu %8s %9llu %22s %8s %8s %8s %8.4f%% %10s %8.4f%%\n", f->cpu,
@@ -113,9 +115,8 @@ static void print_classes(FILE *out, const struct outcome *o)
 	for (size_t i = 0; i < o->run->n_measured; i++) {
 		for (unsigned int c = 0; c < ISOLPROBE_CLASSES; c++) {
 			const struct class_figures *f = &o->figures[i].by_class[c];
-			_cleanup_free_
-			char *total = length((double)f->total_ns),
-			     *longest = length((double)f->max_ns);
+			_cleanup_free_ char *total = length((double)f->total_ns),
+					    *longest = length((double)f->max_ns);
 
 			if (f->n)
 				fprintf(out, "%5u  %-30s %9llu %10s %10s\n", o->figures[i].cpu,
@@ -127,15 +128,13 @@ static void print_classes(FILE *out, const struct outcome *o)
 /* The worst of all CPUs: each CPU's are in order, and the longest next is taken. */
 static void print_worst(FILE *out, const struct outcome *o)
 {
-	_cleanup_free_
-	uint32_t *next = xcalloc(o->run->n_measured, sizeof(*next));
+	_cleanup_free_ uint32_t *next = xcalloc(o->run->n_measured, sizeof(*next));
 
 	fprintf(out, "\n%5s %14s %10s  %s\n", "CPU", "at", "length", "the worst breaks");
 	for (unsigned int shown = 0; shown < WORST_SHOWN; shown++) {
 		const struct tick_record *r;
 		const struct tick_gap *gap = NULL;
-		_cleanup_free_
-		char *text = NULL;
+		_cleanup_free_ char *text = NULL;
 		size_t from = 0;
 
 		for (size_t i = 0; i < o->run->n_measured; i++) {

@@ -36,8 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct system *sys = machine();
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, again = CPUMASK_INIT;
-	_cleanup_free_
-	char *text = xstrndup((const char *)data, size), *list = NULL, *hex = NULL;
+	_cleanup_free_ char *text = xstrndup((const char *)data, size), *list = NULL, *hex = NULL;
 	int rc = cpulist_parse(&cpus, text, sys, NULL, &err);
 
 	if (rc) {

@@ -52,8 +52,7 @@ static void append(char **text, const char *fmt, ...) __attribute__((format(prin
 
 static void append(char **text, const char *fmt, ...)
 {
-	_cleanup_free_
-	char *more = NULL, *before = *text;
+	_cleanup_free_ char *more = NULL, *before = *text;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -483,17 +482,16 @@ static char *plain_manual(void)
 
 static void the_manual_has_the_table_of_causes(void **state)
 {
-	_cleanup_free_
-	char *manual = plain_manual();
+	_cleanup_free_ char *manual = plain_manual();
 	const char *at = strstr(manual, ".Sh CAUSES OF BREAKS");
 
 	(void)state;
 	assert_non_null(at);
 	for (size_t i = 0; i < n_causes; i++) {
 		const struct cause *c = &causes[i];
-		_cleanup_free_
-		char *item = xasprintf(".It Cm %s %s. %sHelps: %s. ", c->code, c->meaning,
-		                       c->self ? "The command's own doing. " : "", c->remedy);
+		_cleanup_free_ char *item =
+			xasprintf(".It Cm %s %s. %sHelps: %s. ", c->code, c->meaning,
+		                  c->self ? "The command's own doing. " : "", c->remedy);
 
 		at = strstr(at, ".It Cm ");
 		if (!at || strncmp(at, item, strlen(item)) != 0)

@@ -334,8 +334,7 @@ static char *written(const struct planned *p)
 
 static void expect_written(const struct planned *p, const char *expected)
 {
-	_cleanup_free_
-	char *text = written(p);
+	_cleanup_free_ char *text = written(p);
 
 	assert_int_equal(p->rc, 0);
 	assert_string_equal(text, expected);
@@ -648,8 +647,7 @@ static void v2_claims_the_cpus_all_the_way_down_and_leaves_a_used_controller(voi
 		{ 0 },
 	};
 	_cleanup_planned_ struct planned p;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	plan_on(&p, files, ask_for_slice);
@@ -723,8 +721,7 @@ static void cpus_isolated_since_boot_are_only_pinned(void **state)
 		                                  { "sys/devices/system/cpu/isolated", "2-3" },
 		                                  { 0 } };
 	_cleanup_planned_ struct planned p, q;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	plan_on(&p, files, NULL);
@@ -895,8 +892,7 @@ static void a_controller_in_use_by_others_reads_as_such(void **state)
 	};
 	_cleanup_tree_ struct tree *tree = tree_open(files);
 	const char *path = "/sys/fs/cgroup/cgroup.subtree_control";
-	_cleanup_free_
-	char *idle = NULL, *used = NULL;
+	_cleanup_free_ char *idle = NULL, *used = NULL;
 
 	(void)state;
 	assert_int_equal(knob_cgroup_controller.read(&tree->sys, path, &idle, NULL), 0);
@@ -923,10 +919,9 @@ static void a_group_that_is_only_called_like_a_run_is_somebody_elses(void **stat
 			{ 0 },
 		};
 		_cleanup_tree_ struct tree *tree = tree_open(files);
-		_cleanup_free_
-		char *group = xasprintf("/sys/fs/cgroup/%s", names[i]), *used = NULL,
-		     *procs = xasprintf("%s/cgroup.procs", group),
-		     *cpus = xasprintf("%s/cpuset.cpus", group);
+		_cleanup_free_ char *group = xasprintf("/sys/fs/cgroup/%s", names[i]), *used = NULL,
+				    *procs = xasprintf("%s/cgroup.procs", group),
+				    *cpus = xasprintf("%s/cpuset.cpus", group);
 
 		tree_put(tree, procs, "");
 		tree_put(tree, cpus, "1\n");
@@ -979,8 +974,7 @@ static void masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs(void **
 		{ 0 },
 	};
 	_cleanup_planned_ struct planned p;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	plan_on(&p, files, NULL);

@@ -115,8 +115,7 @@ static void lists_that_are_understood(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		_cleanup_cpumask_ struct cpumask m = CPUMASK_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
-		_cleanup_free_
-		char *list = NULL;
+		_cleanup_free_ char *list = NULL;
 
 		if (cpulist_parse(&m, good[i].text, sys, NULL, &err))
 			fail_msg("%s: %s", good[i].text, err.text);
@@ -229,8 +228,7 @@ static void a_cpuset_limits_numbers_and_words(void **state)
 
 	cpumask_set_range(&allowed, 2, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(inside); i++) {
-		_cleanup_free_
-		char *list = NULL;
+		_cleanup_free_ char *list = NULL;
 
 		assert_int_equal(cpulist_parse(&m, inside[i].text, sys, &allowed, NULL), 0);
 		list = cpumask_list(&m);

@@ -15,8 +15,7 @@ static void list_and_hex_forms_round_trip(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		_cleanup_cpumask_ struct cpumask a = CPUMASK_INIT, b = CPUMASK_INIT;
-		_cleanup_free_
-		char *list = NULL, *hex = NULL;
+		_cleanup_free_ char *list = NULL, *hex = NULL;
 
 		assert_int_equal(cpumask_parse_list(&a, lists[i]), 0);
 		list = cpumask_list(&a);
@@ -30,8 +29,7 @@ static void list_and_hex_forms_round_trip(void **state)
 static void kernel_spellings_are_read(void **state)
 {
 	_cleanup_cpumask_ struct cpumask m = CPUMASK_INIT;
-	_cleanup_free_
-	char *hex = NULL;
+	_cleanup_free_ char *hex = NULL;
 
 	(void)state;
 	assert_int_equal(cpumask_parse_list(&m, "(null)\n"), 0);

@@ -91,8 +91,7 @@ static void apply_reads_back_and_restore_puts_back(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -128,8 +127,7 @@ static void every_crash_point_is_restored(void **state)
 		_cleanup_plan_ struct plan plan = PLAN_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
 		struct journal j = JOURNAL_INIT;
-		_cleanup_close_
-		int fd = -1;
+		_cleanup_close_ int fd = -1;
 
 		tree = tree_open(machine_files);
 		put_settings(tree);
@@ -157,8 +155,7 @@ static void a_restore_that_is_cut_short_is_finished_by_the_next(void **state)
 		_cleanup_plan_ struct plan plan = PLAN_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
 		struct journal j = JOURNAL_INIT;
-		_cleanup_close_
-		int fd = -1;
+		_cleanup_close_ int fd = -1;
 
 		tree = tree_open(machine_files);
 		put_settings(tree);
@@ -188,8 +185,7 @@ static void a_foreign_change_is_left_alone_and_named(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -215,8 +211,7 @@ static void what_changed_between_plan_and_write_is_what_comes_back(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -238,10 +233,8 @@ static void a_value_that_is_gone_holds_nothing_up(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -273,8 +266,7 @@ static const struct knob_type refusing = {
 
 static int distort(const struct system *sys, const char *path, const char *value, struct error *err)
 {
-	_cleanup_free_
-	char *other = xasprintf("%s0", value);
+	_cleanup_free_ char *other = xasprintf("%s0", value);
 
 	return knob_file_write(sys, path, other, err);
 }
@@ -315,8 +307,7 @@ static void what_is_required_and_refused_ends_the_apply(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -364,8 +355,7 @@ static void a_write_that_reads_back_otherwise_is_refused_and_undone(void **state
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -386,10 +376,9 @@ static void a_write_that_reads_back_otherwise_is_refused_and_undone(void **state
 /* Makes the journal of this process that of another one, which is alive in the tree. */
 static void give_to(const struct tree *tree, struct journal *j, pid_t pid)
 {
-	_cleanup_free_
-	char *text = NULL, *pids = NULL, *stat = NULL, *changed = NULL;
-	_cleanup_free_
-	char *own = xasprintf("\"pid\":%d,\"start_time\":%llu", getpid(), j->start_time);
+	_cleanup_free_ char *text = NULL, *pids = NULL, *stat = NULL, *changed = NULL;
+	_cleanup_free_ char *own =
+		xasprintf("\"pid\":%d,\"start_time\":%llu", getpid(), j->start_time);
 	char *at, *path = j->path;
 
 	assert_int_equal(sysroot_read_limit(&tree->sys.root, path, SYSROOT_SMALL, &text, NULL), 0);
@@ -516,8 +505,7 @@ static void dead_runs_are_restored_youngest_first_and_live_ones_inherit(void **s
 
 		start_three(&t);
 		for (int r = 0; r < 3; r++) {
-			_cleanup_free_
-			char *stat = xasprintf("/proc/%d/stat", 100 + r);
+			_cleanup_free_ char *stat = xasprintf("/proc/%d/stat", 100 + r);
 
 			/* Another process has the number now, or it is a zombie. */
 			if (dead >> r & 1)
@@ -545,8 +533,7 @@ static void cpus_of_a_live_run_are_refused_with_its_name(void **state)
 	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
 	_cleanup_cpumask_ struct cpumask taken = CPUMASK_INIT, wanted = CPUMASK_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *cpus = NULL;
+	_cleanup_free_ char *cpus = NULL;
 
 	(void)state;
 	start_three(&t);
@@ -578,8 +565,7 @@ static void a_locked_journal_is_of_a_live_run_whatever_proc_shows(void **state)
 	struct journal j = JOURNAL_INIT;
 	int status = 0;
 	pid_t pid;
-	_cleanup_close_
-	int fd = lock(tree);
+	_cleanup_close_ int fd = lock(tree);
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -607,8 +593,7 @@ static void without_a_boot_id_no_journal_is_written_or_cleared(void **state)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
 	struct request req = { 0 };
-	_cleanup_close_
-	int fd = lock(tree);
+	_cleanup_close_ int fd = lock(tree);
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -630,8 +615,7 @@ static void a_journal_of_another_boot_is_cleared_and_not_replayed(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -653,10 +637,8 @@ static void a_run_is_put_back_though_somebody_removed_its_journal(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -677,10 +659,8 @@ static void what_cannot_be_put_back_stays_in_the_journal(void **state)
 	_cleanup_plan_ struct plan plan = PLAN_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
-	_cleanup_free_
-	char *path = NULL;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);
@@ -711,8 +691,7 @@ static void a_state_directory_that_others_can_write_to_is_refused(void **state)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL;
+	_cleanup_free_ char *path = NULL;
 	int fd = -1;
 
 	(void)state;
@@ -817,8 +796,7 @@ static void no_type_is_confused_by_a_value_that_is_missing(void **state)
 
 static void values_are_compared_by_meaning(void **state)
 {
-	_cleanup_free_
-	char *quoted = NULL;
+	_cleanup_free_ char *quoted = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&quoted, &size);
 

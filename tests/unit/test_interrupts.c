@@ -47,8 +47,7 @@ static void columns_are_found_by_their_cpu_number(void **state)
 {
 	_cleanup_tree_ struct tree *tree = tree_open(cpus);
 	_cleanup_interrupts_ struct interrupt_table table = INTERRUPT_TABLE_INIT;
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *list = NULL;
 
 	(void)state;
 	tree_put(tree, "/proc/interrupts", x86);

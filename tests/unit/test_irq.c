@@ -53,9 +53,8 @@ static int tear_down(void **state)
 
 static void put_irq(const struct scene *s, const char *irq, const char *mask, const char *action)
 {
-	_cleanup_free_
-	char *file = xasprintf("/proc/irq/%s/smp_affinity_list", irq),
-	     *dir = xasprintf("%s/proc/irq/%s/%s", s->tree->dir, irq, action);
+	_cleanup_free_ char *file = xasprintf("/proc/irq/%s/smp_affinity_list", irq),
+			    *dir = xasprintf("%s/proc/irq/%s/%s", s->tree->dir, irq, action);
 
 	tree_put(s->tree, file, mask);
 	assert_int_equal(mkdir(dir, 0755), 0);
@@ -64,12 +63,14 @@ static void put_irq(const struct scene *s, const char *irq, const char *mask, co
 static void put_thread(const struct scene *s, int pid, const char *comm, unsigned long flags,
                        const char *mask)
 {
-	_cleanup_free_
-	char *dir = xasprintf("/proc/%d", pid), *comm_file = xasprintf("%s/comm", dir),
-	     *stat_file = xasprintf("%s/stat", dir), *status_file = xasprintf("%s/status", dir),
-	     *stat = xasprintf("%d (%s) S 2 0 0 0 -1 %lu 0 0 0 0 0 0 0 0 -51 0 1 0 %d\n", pid, comm,
-	                       flags, pid + 7),
-	     *status = xasprintf("Name:\t%s\nCpus_allowed_list:\t%s\n", comm, mask);
+	_cleanup_free_ char *dir = xasprintf("/proc/%d", pid),
+			    *comm_file = xasprintf("%s/comm", dir),
+			    *stat_file = xasprintf("%s/stat", dir),
+			    *status_file = xasprintf("%s/status", dir),
+			    *stat = xasprintf(
+				    "%d (%s) S 2 0 0 0 -1 %lu 0 0 0 0 0 0 0 0 -51 0 1 0 %d\n", pid,
+				    comm, flags, pid + 7),
+			    *status = xasprintf("Name:\t%s\nCpus_allowed_list:\t%s\n", comm, mask);
 
 	tree_put(s->tree, comm_file, comm);
 	tree_put(s->tree, stat_file, stat);
@@ -191,8 +192,7 @@ static void irqbalance_at_work_among_the_other_cpus_is_no_drift(void **state)
 static void a_managed_interrupt_is_exposed_not_refused(void **state)
 {
 	struct scene *s = *state;
-	_cleanup_free_
-	char *file = xasprintf("%s/proc/irq/24/smp_affinity_list", s->tree->dir);
+	_cleanup_free_ char *file = xasprintf("%s/proc/irq/24/smp_affinity_list", s->tree->dir);
 	const struct knob *knob;
 
 	put_irq(s, "24", "2-3\n", "nvme0q3");
@@ -266,8 +266,7 @@ static void an_interrupt_still_on_its_old_cpu_is_pending(void **state)
 static void an_arm64_per_cpu_interrupt_is_told_as_such(void **state)
 {
 	struct scene *s = *state;
-	_cleanup_free_
-	char *file = xasprintf("%s/proc/irq/11/smp_affinity_list", s->tree->dir);
+	_cleanup_free_ char *file = xasprintf("%s/proc/irq/11/smp_affinity_list", s->tree->dir);
 
 	put_irq(s, "11", "0-71\n", "arch_timer");
 	assert_int_equal(chmod(file, 0444), 0);

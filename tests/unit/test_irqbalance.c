@@ -65,8 +65,7 @@ static void answer(struct stand_in *self, int sock)
 		              .msg_iovlen = 1,
 		              .msg_control = control,
 		              .msg_controllen = sizeof(control) };
-	_cleanup_free_
-	char *hex = NULL;
+	_cleanup_free_ char *hex = NULL;
 
 	if (recvmsg(sock, &msg, 0) < 0 || !is_root(&msg))
 		return;
@@ -175,8 +174,7 @@ static struct fixture *need_root(void **state)
 static void assert_reads(struct fixture *f, const char *list)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *value = NULL;
+	_cleanup_free_ char *value = NULL;
 
 	assert_int_equal(knob_irqbalance.read(&f->sys, f->path, &value, &err), 0);
 	assert_string_equal(value, list);
@@ -301,8 +299,7 @@ static void a_list_that_it_would_cut_short_is_not_sent(void **state)
 	struct fixture *f = need_root(state);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_cpumask_ struct cpumask many = CPUMASK_INIT;
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *list = NULL;
 
 	for (unsigned int cpu = 0; cpu < 500; cpu += 2)
 		cpumask_set(&many, cpu);
@@ -350,8 +347,7 @@ static void a_socket_that_is_not_roots_is_not_spoken_to(void **state)
 {
 	struct fixture *f = need_root(state);
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL, *value = NULL;
+	_cleanup_free_ char *path = NULL, *value = NULL;
 	int ready[2];
 	char byte;
 	pid_t pid;

@@ -38,8 +38,7 @@ static int parse(struct journal *j, const char *text, struct error *err)
 static void a_journal_is_read_with_its_amendments(void **state)
 {
 	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_free_
-	char *cpus = NULL;
+	_cleanup_free_ char *cpus = NULL;
 
 	(void)state;
 	assert_int_equal(parse(&j,
@@ -155,8 +154,7 @@ static void hostile_journals_are_refused_with_file_and_line(void **state)
 
 static void deep_json_is_refused(void **state)
 {
-	_cleanup_free_
-	char *deep = xcalloc(100002, 1);
+	_cleanup_free_ char *deep = xcalloc(100002, 1);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct journal j = JOURNAL_INIT;
 
@@ -204,8 +202,7 @@ static void what_a_journal_cannot_hold_is_refused_before_anything_is_written(voi
 		const char *path, *wanted;
 	} cases[] = { { "relative", "1" }, { "/a/../b", "1" }, { "/a", "1\n2" }, { "/\xff", "1" } };
 	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	(void)state;
 	tree = tree_open(machine_files);

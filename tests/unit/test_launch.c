@@ -76,8 +76,7 @@ static unsigned int note_event(void *ctx, enum launch_event event, pid_t pid)
 {
 	static const char *const names[] = { "started", "tick", "ended" };
 	struct launch *l = ctx;
-	_cleanup_free_
-	char *before = l->events, *path = xasprintf("/proc/%d/stat", (int)pid);
+	_cleanup_free_ char *before = l->events, *path = xasprintf("/proc/%d/stat", (int)pid);
 
 	l->events = xasprintf("%s%s%s ", before ? before : "", names[event],
 	                      access(path, R_OK) ? " unreadable" : "");

@@ -172,8 +172,7 @@ static void a_line_of_the_greatest_length_arrives_whole(void **state)
 {
 	for (size_t len = 150; len < 400; len++) {
 		_cleanup_request_ struct request req;
-		_cleanup_free_
-		char *value = xcalloc(len + 1, 1), *text = NULL;
+		_cleanup_free_ char *value = xcalloc(len + 1, 1), *text = NULL;
 
 		(void)state;
 		memset(value, 'x', len);
@@ -190,8 +189,7 @@ static void all_errors_are_told_at_once_but_not_without_end(void **state)
 {
 	_cleanup_request_ struct request req;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *text = xcalloc(1, 4096);
+	_cleanup_free_ char *text = xcalloc(1, 4096);
 	unsigned int lines = 1;
 
 	(void)state;
@@ -254,8 +252,7 @@ static const struct tree_file home[] = {
 static int setup_home(void **state)
 {
 	struct tree *t = tree_open(home);
-	_cleanup_free_
-	char *path = xasprintf("/nowhere::%s/extra:%s/file", t->dir, t->dir);
+	_cleanup_free_ char *path = xasprintf("/nowhere::%s/extra:%s/file", t->dir, t->dir);
 
 	unsetenv("SUDO_UID");
 	unsetenv("DOAS_USER");
@@ -293,8 +290,7 @@ static void a_name_that_is_not_found_says_where_it_was_looked_for(void **state)
 	const struct tree *t = *state;
 	_cleanup_request_ struct request req;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *dir = xasprintf("Looked in: /nowhere, %s/extra, ", t->dir);
+	_cleanup_free_ char *dir = xasprintf("Looked in: /nowhere, %s/extra, ", t->dir);
 
 	request_init(&req);
 	assert_int_equal(profile_load(&req, "twize", &err), -ENOENT);
@@ -309,8 +305,8 @@ static void under_sudo_the_callers_directories_are_left_out(void **state)
 {
 	_cleanup_request_ struct request req;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *file = xasprintf("%s/.config/chisol/mine.conf", ((struct tree *)*state)->dir);
+	_cleanup_free_ char *file =
+		xasprintf("%s/.config/chisol/mine.conf", ((struct tree *)*state)->dir);
 
 	if (geteuid() != 0)
 		skip();
@@ -326,10 +322,8 @@ static void under_sudo_the_callers_directories_are_left_out(void **state)
 static void what_is_no_file_to_read_is_refused(void **state)
 {
 	const struct tree *t = *state;
-	_cleanup_free_
-	char *missing = xasprintf("%s/none.conf", t->dir);
-	_cleanup_free_
-	char *dir = xasprintf("%s/extra/dir.conf", t->dir);
+	_cleanup_free_ char *missing = xasprintf("%s/none.conf", t->dir);
+	_cleanup_free_ char *dir = xasprintf("%s/extra/dir.conf", t->dir);
 	const struct {
 		const char *name;
 		int code;
@@ -362,8 +356,7 @@ static void a_huge_file_is_refused(void **state)
 	const struct tree *t = *state;
 	_cleanup_request_ struct request req;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = xasprintf("%s/huge.conf", t->dir);
+	_cleanup_free_ char *path = xasprintf("%s/huge.conf", t->dir);
 
 	tree_write(t->dir, "huge.conf", "");
 	assert_int_equal(truncate(path, 1L << 40), 0);

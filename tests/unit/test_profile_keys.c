@@ -38,12 +38,11 @@ static char *item(const struct profile_key *key)
 	};
 	bool range = strchr(types[key->type], ':');
 	bool policy = key->words && !key->default_text;
-	_cleanup_free_
-	char *words = profile_key_range(key);
-	_cleanup_free_
-	char *preset = policy              ? xstrdup("Default: see Policies.\n")
-	               : key->default_text ? xasprintf("Default: %s.\n", key->default_text)
-	                                   : xstrdup("Not set by default.\n");
+	_cleanup_free_ char *words = profile_key_range(key);
+	_cleanup_free_ char *preset = policy ? xstrdup("Default: see Policies.\n")
+	                              : key->default_text
+	                                      ? xasprintf("Default: %s.\n", key->default_text)
+	                                      : xstrdup("Not set by default.\n");
 
 	return xasprintf(".It Cm %s\n%s%s.\n%s%s%s%s%s%s%s.Pp\n", key->name, types[key->type],
 	                 range ? words : "", preset, key->file ? "Drives: " : "",
@@ -55,8 +54,7 @@ static char *item(const struct profile_key *key)
 /* The text of a section of the manual, for the caller to free. */
 static char *manual_section(const char *manual, const char *name)
 {
-	_cleanup_free_
-	char *heading = xasprintf("\n.Ss The [%s] section\n", name);
+	_cleanup_free_ char *heading = xasprintf("\n.Ss The [%s] section\n", name);
 	const char *start = strstr(manual, heading), *end;
 
 	if (!start)
@@ -69,10 +67,8 @@ static char *manual_section(const char *manual, const char *name)
 static void every_key_is_in_the_manual_with_what_may_be_written(void **state)
 {
 	for (unsigned int i = 0; i < n_profile_keys; i++) {
-		_cleanup_free_
-		char *section = manual_section(*state, profile_keys[i].section);
-		_cleanup_free_
-		char *expected = item(&profile_keys[i]);
+		_cleanup_free_ char *section = manual_section(*state, profile_keys[i].section);
+		_cleanup_free_ char *expected = item(&profile_keys[i]);
 
 		assert_non_null(section);
 		if (!strstr(section, expected))
@@ -86,8 +82,7 @@ static void every_key_of_the_manual_is_in_the_table(void **state)
 	unsigned int n = 0;
 
 	for (const struct profile_section *s = profile_sections; s->name; s++) {
-		_cleanup_free_
-		char *section = manual_section(*state, s->name);
+		_cleanup_free_ char *section = manual_section(*state, s->name);
 
 		assert_int_equal(section != NULL, s->supported);
 		for (char *p = section; p && (p = strstr(p, "\n.It Cm ")); n++) {
@@ -106,8 +101,7 @@ static void every_key_of_the_manual_is_in_the_table(void **state)
 static void the_sections_kept_for_later_are_named(void **state)
 {
 	for (const struct profile_section *s = profile_sections; s->name; s++) {
-		_cleanup_free_
-		char *name = xasprintf("[%s]", s->name);
+		_cleanup_free_ char *name = xasprintf("[%s]", s->name);
 
 		assert_non_null(strstr(*state, name));
 	}

@@ -71,8 +71,7 @@ static void fixture_free(struct fixture *f)
 static struct knob *add_knob(struct fixture *f, const char *name, const char *found,
                              const char *wanted)
 {
-	_cleanup_free_
-	char *path = xasprintf("/x/%s", name);
+	_cleanup_free_ char *path = xasprintf("/x/%s", name);
 
 	return plan_add(&f->plan, &irq, &knob_text_file, POLICY_TRY, name, path, found, wanted,
 	                "keeps it away");
@@ -126,8 +125,7 @@ static char *render(render_fn *fn, const struct fixture *f)
 
 static json_t *load(render_fn *fn, const struct fixture *f)
 {
-	_cleanup_free_
-	char *printed = render(fn, f);
+	_cleanup_free_ char *printed = render(fn, f);
 	json_error_t error;
 	json_t *document = json_loads(printed, JSON_REJECT_DUPLICATES, &error);
 
@@ -171,8 +169,7 @@ static void assert_word(json_t *object, const char *key, const char *word)
 static void what_is_as_asked_is_only_counted(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *brief = NULL, *verbose = NULL;
+	_cleanup_free_ char *brief = NULL, *verbose = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -191,8 +188,7 @@ static void what_is_as_asked_is_only_counted(void **state)
 static void what_is_not_as_asked_is_named_with_values_reason_and_remedy(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 	struct knob *knob;
 
 	(void)state;
@@ -221,8 +217,7 @@ static void what_is_not_as_asked_is_named_with_values_reason_and_remedy(void **s
 static void an_interrupt_that_appeared_is_drift(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -235,14 +230,12 @@ static void an_interrupt_that_appeared_is_drift(void **state)
 static void twelve_managed_irqs_are_one_line(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL, *verbose = NULL;
+	_cleanup_free_ char *printed = NULL, *verbose = NULL;
 
 	(void)state;
 	fixture_init(&f);
 	for (int i = 30; i < 42; i++) {
-		_cleanup_free_
-		char *name = xasprintf("irq.%d.affinity", i);
+		_cleanup_free_ char *name = xasprintf("irq.%d.affinity", i);
 
 		judge(add_knob(&f, name, "3", NULL), KNOB_EXPOSED, REASON_MANAGED_IRQ, NULL);
 	}
@@ -259,8 +252,7 @@ static void twelve_managed_irqs_are_one_line(void **state)
 static void values_that_differ_within_a_group_are_not_told_as_one(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -274,8 +266,7 @@ static void values_that_differ_within_a_group_are_not_told_as_one(void **state)
 static void the_way_of_vmstat_quiescing_is_always_told(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *none = NULL, *stand_in = NULL, *placement = NULL;
+	_cleanup_free_ char *none = NULL, *stand_in = NULL, *placement = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -306,14 +297,12 @@ static void what_was_not_put_back_is_named_with_its_values(void **state)
 		{ RESTORE_FAILED, "  left over     k.2: was 1, set to 2: now 7 [restore-failed]" },
 	};
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_free_
-		char *name = xasprintf("k.%zu", i);
+		_cleanup_free_ char *name = xasprintf("k.%zu", i);
 		struct knob *knob = add_knob(&f, name, "1", "2");
 
 		judge(knob, KNOB_GRANTED, REASON_GRANTED, "2");
@@ -369,8 +358,7 @@ static void interrupts_are_sorted_and_zero_rows_are_dropped(void **state)
 {
 	_cleanup_(empty_interrupts) struct interrupt_table table;
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -389,8 +377,7 @@ static void interrupts_of_many_cpus_are_summed_up(void **state)
 {
 	_cleanup_(empty_interrupts) struct interrupt_table table;
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -415,8 +402,7 @@ static void a_report_in_json_has_every_word_of_every_setting(void **state)
 	fill_interrupts(&table, 2);
 	f.report.interrupts = &table;
 	for (int i = KNOB_PLANNED; i <= KNOB_UNAVAILABLE; i++) {
-		_cleanup_free_
-		char *name = xasprintf("k.%d", i);
+		_cleanup_free_ char *name = xasprintf("k.%d", i);
 
 		judge(add_knob(&f, name, i % 2 ? "1" : NULL, "2"), (enum knob_state)i,
 		      REASON_IO_ERROR, i % 2 ? "2" : NULL);
@@ -442,8 +428,7 @@ static void a_report_in_json_has_every_word_of_every_setting(void **state)
 static void a_command_that_was_killed_or_never_started_is_told_apart(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *killed = NULL, *failed = NULL;
+	_cleanup_free_ char *killed = NULL, *failed = NULL;
 	const struct interrupt_table uncounted = INTERRUPT_TABLE_INIT;
 	json_t *document;
 
@@ -484,8 +469,7 @@ static void hostile_bytes_neither_reach_a_terminal_nor_break_json(void **state)
 	knob->remedy = xstrdup("\x1b");
 	plan_note(&f.plan, &irq, REASON_ABSENT, "no\x1b");
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		_cleanup_free_
-		char *printed = render(texts[i], &f);
+		_cleanup_free_ char *printed = render(texts[i], &f);
 
 		/* The command of a script is quoted, not escaped. */
 		for (const char *c = printed; *c; c++)
@@ -527,8 +511,7 @@ static void text_is_escaped_as_the_locale_needs_it(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_
-		char *utf8 = escape_text(rows[i].raw), *c = NULL;
+		_cleanup_free_ char *utf8 = escape_text(rows[i].raw), *c = NULL;
 
 		assert_string_equal(utf8, rows[i].utf8);
 		setlocale(LC_CTYPE, "C");
@@ -541,8 +524,7 @@ static void text_is_escaped_as_the_locale_needs_it(void **state)
 static void a_plan_names_path_found_wanted_and_why(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -568,8 +550,7 @@ static void a_script_writes_guards_what_is_tried_and_execs(void **state)
 	static const struct task_op can = { .stage = TASK_STAGE_AFFINITY, .shell = shell_exec };
 	static const struct task_op cannot = { .stage = TASK_STAGE_ISOLATION };
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *script = NULL;
+	_cleanup_free_ char *script = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -601,8 +582,7 @@ static int check(const struct fixture *f, enum report_format format, char **prin
 static void a_check_tells_what_differs_and_what_could_not_be_read(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *good = NULL, *unread = NULL, *bad = NULL, *doc = NULL;
+	_cleanup_free_ char *good = NULL, *unread = NULL, *bad = NULL, *doc = NULL;
 	struct knob *knob;
 	json_t *document;
 
@@ -635,8 +615,7 @@ static void a_check_tells_what_differs_and_what_could_not_be_read(void **state)
 static void a_leading_zero_is_no_finding(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *printed = NULL;
+	_cleanup_free_ char *printed = NULL;
 
 	(void)state;
 	fixture_init(&f);
@@ -689,8 +668,7 @@ static void spit(const char *path, const char *content)
 
 static int open_sink(struct report_sink *sink, const char *dir, const char *name, struct error *err)
 {
-	_cleanup_free_
-	char *spec = xasprintf("json:%s/%s", dir, name);
+	_cleanup_free_ char *spec = xasprintf("json:%s/%s", dir, name);
 
 	assert_int_equal(report_sink_parse(sink, spec, NULL), 0);
 	return report_sink_open(sink, err);
@@ -700,8 +678,7 @@ static void an_old_report_stays_until_there_is_a_new_one(void **state)
 {
 	const char *dir = *state;
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *path = xasprintf("%s/r", dir), *before = NULL, *after = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/r", dir), *before = NULL, *after = NULL;
 	struct report_sink sink, second;
 	json_t *document;
 
@@ -728,14 +705,11 @@ static void planted_links_are_not_followed(void **state)
 {
 	const char *dir = *state;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *victim = xasprintf("%s/victim", dir), *open_dir = xasprintf("%s/o", dir);
-	_cleanup_free_
-	char *link_path = xasprintf("%s/link", open_dir);
-	_cleanup_free_
-	char *hard = xasprintf("%s/hard", open_dir), *content = NULL;
-	_cleanup_free_
-	char *own = xasprintf("%s/link", dir);
+	_cleanup_free_ char *victim = xasprintf("%s/victim", dir),
+			    *open_dir = xasprintf("%s/o", dir);
+	_cleanup_free_ char *link_path = xasprintf("%s/link", open_dir);
+	_cleanup_free_ char *hard = xasprintf("%s/hard", open_dir), *content = NULL;
+	_cleanup_free_ char *own = xasprintf("%s/link", dir);
 	struct report_sink sink;
 
 	spit(victim, "precious");
@@ -785,8 +759,7 @@ static void a_descriptor_is_written_where_it_stands(void **state)
 {
 	const char *dir = *state;
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *path = xasprintf("%s/fd", dir), *name = NULL, *content = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/fd", dir), *name = NULL, *content = NULL;
 	struct report_sink sink;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -810,8 +783,7 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	_cleanup_free_
-	char *dir = *state, *command = xasprintf("rm -rf '%s'", dir);
+	_cleanup_free_ char *dir = *state, *command = xasprintf("rm -rf '%s'", dir);
 
 	return system(command);
 }

@@ -183,8 +183,7 @@ static void cpus_are_divided(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_options_ struct options o;
 		_cleanup_error_ struct error err = ERROR_INIT;
-		_cleanup_free_
-		char *workload = NULL, *housekeeping = NULL;
+		_cleanup_free_ char *workload = NULL, *housekeeping = NULL;
 
 		if (resolve(&o, tree_system(*state), cases[i].profile, cases[i].args, &err))
 			fail_msg("case %zu: %s", i, err.text);
@@ -201,8 +200,7 @@ static void another_runs_cpus_are_no_housekeeping(void **state)
 	_cleanup_cpumask_ struct cpumask taken = CPUMASK_INIT;
 	_cleanup_request_ struct request req;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *list = NULL;
+	_cleanup_free_ char *list = NULL;
 
 	request_init(&req);
 	cpumask_set_range(&taken, 0, 3);
@@ -318,8 +316,7 @@ static void the_inherited_mask_does_not_limit(void **state)
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
 	_cleanup_cpumask_ struct cpumask mine = CPUMASK_INIT, one = CPUMASK_INIT;
 	_cleanup_options_ struct options o;
-	_cleanup_free_
-	char *last = NULL;
+	_cleanup_free_ char *last = NULL;
 	int rc;
 
 	(void)state;

@@ -33,8 +33,7 @@ static void a_thread_is_moved_and_moved_back(void **state)
 	struct process thread;
 	_cleanup_cpumask_ struct cpumask first = CPUMASK_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL, *found = NULL, *one = NULL, *value = NULL;
+	_cleanup_free_ char *path = NULL, *found = NULL, *one = NULL, *value = NULL;
 	pid_t pid = start_sleeper();
 
 	(void)state;
@@ -65,8 +64,7 @@ static void a_reused_number_is_another_thread(void **state)
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
 	struct process thread;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_
-	char *path = NULL, *value = NULL;
+	_cleanup_free_ char *path = NULL, *value = NULL;
 
 	(void)state;
 	assert_int_equal(system_open(&sys, "/", &err), 0);
@@ -103,8 +101,7 @@ static void a_bound_kernel_thread_is_exposed_not_refused(void **state)
 	_cleanup_system_ struct system sys = SYSTEM_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct knob knob = { .type = &knob_task_affinity, .state = KNOB_REFUSED };
-	_cleanup_free_
-	char *path = NULL, *value = NULL;
+	_cleanup_free_ char *path = NULL, *value = NULL;
 
 	(void)state;
 	assert_int_equal(system_open(&sys, "/", NULL), 0);

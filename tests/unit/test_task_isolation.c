@@ -129,8 +129,7 @@ static void a_partition_that_the_plan_makes_may_meet_it_and_the_child_sees(void 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_cpumask_ struct cpumask own = CPUMASK_INIT;
-		_cleanup_free_
-		char *list = NULL;
+		_cleanup_free_ char *list = NULL;
 		struct fixture f;
 		struct task_setting *t;
 

@@ -25,8 +25,7 @@ struct tree {
 
 static inline void tree_write(const char *dir, const char *path, const char *text)
 {
-	_cleanup_free_
-	char *full = xasprintf("%s/%s", dir, path);
+	_cleanup_free_ char *full = xasprintf("%s/%s", dir, path);
 	_cleanup_fclose_ FILE *f = NULL;
 
 	for (char *slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -54,8 +53,7 @@ static inline struct tree *tree_open(const struct tree_file *files)
 /* Writes a file as it is, with the directories above it. The path begins with a slash. */
 static inline void tree_put(const struct tree *t, const char *path, const char *text)
 {
-	_cleanup_free_
-	char *full = xasprintf("%s%s", t->dir, path);
+	_cleanup_free_ char *full = xasprintf("%s%s", t->dir, path);
 	_cleanup_fclose_ FILE *f = NULL;
 
 	tree_write(t->dir, path + 1, "");
@@ -66,16 +64,14 @@ static inline void tree_put(const struct tree *t, const char *path, const char *
 
 static inline void tree_remove(const struct tree *t, const char *path)
 {
-	_cleanup_free_
-	char *full = xasprintf("%s%s", t->dir, path);
+	_cleanup_free_ char *full = xasprintf("%s%s", t->dir, path);
 
 	assert_int_equal(remove(full), 0);
 }
 
 static inline void tree_expect(const struct tree *t, const char *path, const char *text)
 {
-	_cleanup_free_
-	char *is = NULL;
+	_cleanup_free_ char *is = NULL;
 
 	assert_int_equal(sysroot_read_limit(&t->sys.root, path, SYSROOT_SMALL, &is, NULL), 0);
 	assert_string_equal(is, text);
