@@ -8,8 +8,9 @@
 
 #include <sys/wait.h>
 
-#define INDENT     REPORT_INDENT
-#define print_line report_line
+#define INDENT        REPORT_INDENT
+#define COMMAND_SHOWN 1000 /* bytes: a report is no place for 100,000 arguments */
+#define print_line    report_line
 
 int report_label(FILE *out, const char *label)
 {
@@ -46,7 +47,8 @@ static void print_command(FILE *out, const struct run_report *report)
 	_cleanup_free_ char *outcome = outcome_words(report),
 			    *command = escape_command(report->req->argv);
 
-	print_line(out, "command", "%s", command);
+	print_line(out, "command", "%.*s%s", COMMAND_SHOWN, command,
+	           strlen(command) > COMMAND_SHOWN ? " ..." : "");
 	print_line(out, "outcome", "%s", outcome);
 }
 

@@ -185,6 +185,24 @@ static void what_is_as_asked_is_only_counted(void **state)
 	assert_has(verbose, "granted       irq.24.affinity: asked 1, found 3, granted 1");
 }
 
+static void a_very_long_command_is_cut_in_the_text_and_whole_in_the_json(void **state)
+{
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_
+	char *word = xcalloc(1, 5001), *printed = NULL, *whole = NULL;
+	char app[] = "app", *long_argv[] = { app, word, NULL };
+
+	(void)state;
+	fixture_init(&f);
+	memset(word, 'x', 5000);
+	f.req.argv = long_argv;
+	printed = render(text, &f);
+	assert_has(printed, " ...\n");
+	assert_true(strlen(printed) < 2500);
+	whole = render(json, &f);
+	assert_has(whole, word);
+}
+
 static void what_is_not_as_asked_is_named_with_values_reason_and_remedy(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
@@ -792,6 +810,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_as_asked_is_only_counted),
+		cmocka_unit_test(a_very_long_command_is_cut_in_the_text_and_whole_in_the_json),
 		cmocka_unit_test(what_is_not_as_asked_is_named_with_values_reason_and_remedy),
 		cmocka_unit_test(an_interrupt_that_appeared_is_drift),
 		cmocka_unit_test(twelve_managed_irqs_are_one_line),
