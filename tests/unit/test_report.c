@@ -188,8 +188,7 @@ static void what_is_as_asked_is_only_counted(void **state)
 static void a_very_long_command_is_cut_in_the_text_and_whole_in_the_json(void **state)
 {
 	_cleanup_fixture_ struct fixture f;
-	_cleanup_free_
-	char *word = xcalloc(1, 5001), *printed = NULL, *whole = NULL;
+	_cleanup_free_ char *word = xcalloc(1, 5001), *printed = NULL, *whole = NULL;
 	char app[] = "app", *long_argv[] = { app, word, NULL };
 
 	(void)state;
