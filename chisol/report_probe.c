@@ -3,12 +3,6 @@
 
 #include "escape.h"
 
-void probe_report_free(struct probe_report *probe)
-{
-	trace_watch_free(&probe->watch);
-	free(probe->unavailable);
-}
-
 static bool was_asked(const struct run_report *report)
 {
 	return report->probe && report->probe->asked;
@@ -16,13 +10,7 @@ static bool was_asked(const struct run_report *report)
 
 static bool was_watched(const struct run_report *report)
 {
-	return was_asked(report) && !report->probe->unavailable && report->probe->watch.ended;
-}
-
-enum verdict_state probe_verdict(const struct run_report *report)
-{
-	return was_watched(report) ? verdict_of_all(&report->probe->watch, report->req)
-	                           : VERDICT_INCONCLUSIVE;
+	return was_asked(report) && report->probe->watches && report->probe->watch.ended;
 }
 
 /* What a part was, for people: "virtio1-req.0 (irq 36)", "vmstat_update", "by sh (812) on CPU 0".
@@ -315,7 +303,7 @@ json_t *json_probe(const struct run_report *report)
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
-	                 verdict_name(probe_verdict(report)), "unavailable",
+	                 verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
 	                 json_text(report->probe->unavailable), "began_ns",
 	                 json_number_or_null(watched, tw->began), "window_ns",
 	                 json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst",
@@ -347,9 +335,10 @@ void report_jsonl(FILE *out, const struct run_report *report)
 	const struct trace_watch *tw = &report->probe->watch;
 	bool watched = was_watched(report);
 
-	print_object(out, json_pack("{s:s, s:o, s:o, s:o}", "verdict",
-	                            verdict_name(probe_verdict(report)), "began_ns",
-	                            json_number_or_null(watched, tw->began), "window_ns",
-	                            json_number_or_null(watched, tw->ended - tw->began), "failure",
-	                            json_text(report->failure)));
+	print_object(out,
+	             json_pack("{s:s, s:o, s:o, s:o}", "verdict",
+	                       verdict_name(probe_verdict(report->probe, report->req)), "began_ns",
+	                       json_number_or_null(watched, tw->began), "window_ns",
+	                       json_number_or_null(watched, tw->ended - tw->began), "failure",
+	                       json_text(report->failure)));
 }

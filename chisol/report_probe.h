@@ -7,19 +7,7 @@
 #define CHISOL_REPORT_PROBE_H
 
 #include "json.h"
-#include "../probe/verdict.h"
-
-struct probe_report {
-	bool asked;
-	struct trace_watch watch; /* opened unless unavailable says why not */
-	char *unavailable;
-};
-
-void probe_report_free(struct probe_report *probe);
-#define _cleanup_probe_report_ _cleanup_(probe_report_free)
-
-/* What can be said of all CPUs together; VERDICT_INCONCLUSIVE where nothing was seen. */
-enum verdict_state probe_verdict(const struct run_report *report);
+#include "probe.h"
 
 void report_probe_text(FILE *out, const struct run_report *report);
 json_t *json_probe(const struct run_report *report); /* null if not asked for */

@@ -307,7 +307,8 @@ void report_text(FILE *out, const struct run_report *report)
 		print_tally(out, &tally);
 	}
 	if (report->probe && report->probe->asked)
-		fprintf(out, "; isolation %s", verdict_name(probe_verdict(report)));
+		fprintf(out, "; isolation %s",
+		        verdict_name(probe_verdict(report->probe, report->req)));
 	putc('\n', out);
 	if (report->failure)
 		print_line(out, "failed", "%s", report->failure);

@@ -5,7 +5,6 @@
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
 #include "escape.h"
-#include "report_probe.h"
 #include "setting.h"
 #include "stream.h"
 #include "watch.h"
@@ -25,23 +24,6 @@ static int take_lock(struct run *run, struct error *err)
 	return run_list_load(&run->others, run->sys, err);
 }
 
-/* After request_settle(): what makes no sense without the probe. */
-static int check_probe_options(const struct options *options, struct error *err)
-{
-	if (policy_asked(options->req.probe.policy))
-		return 0;
-	if (options->fail_on & (FAIL_ON_BROKEN | FAIL_ON_INCONCLUSIVE))
-		return error_set(err, EINVAL,
-		                 "--fail-on %s is about what the probe finds: add --probe",
-		                 options->fail_on & FAIL_ON_BROKEN ? "broken" : "inconclusive");
-	for (size_t i = 0; i < options->n_sinks; i++)
-		if (options->sinks[i].format == REPORT_JSONL)
-			return error_set(err, EINVAL,
-			                 "--report jsonl tells the breaks that the probe finds: "
-			                 "add --probe");
-	return 0;
-}
-
 int run_prepare(struct run *run, const struct system *sys, struct options *options,
                 struct error *err)
 {
@@ -58,7 +40,7 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	if (!rc && options->action == ACTION_RUN && request_changes_machine(req))
 		rc = take_lock(run, err);
 	if (!rc)
-		rc = check_probe_options(options, err);
+		rc = probe_check_options(options, err);
 	if (rc)
 		return rc;
 	run_list_cpus(&run->others, sys, &taken);
@@ -194,33 +176,10 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 	return plan_apply(&run->plan, run->sys, journal, err);
 }
 
-/* Not permitted or not possible is told, and makes the verdict inconclusive; it ends the launch
- * only where the profile requires the probe by its policy. */
-static int open_probe(struct run *run, struct probe_report *probe, struct watch *watch,
-                      struct error *err)
-{
-	const struct request *req = &run->options->req;
-	_cleanup_error_ struct error why = ERROR_INIT;
-
-	probe->asked = policy_asked(req->probe.policy);
-	if (!probe->asked)
-		return 0;
-	if (!trace_watch_open(&probe->watch, run->sys, &req->cpus.workload,
-	                      (size_t)req->probe.ring * 1024, &why)) {
-		probe->watch.grace = req->verdict.grace * 1000000ull;
-		watch->trace = &probe->watch;
-		return 0;
-	}
-	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
-		return error_move(err, &why);
-	probe->unavailable = xstrdup(why.text);
-	return 0;
-}
-
 /* The status that --fail-on asks for instead of 0; 0: none. */
 static int failed_on(const struct options *options, const struct run_report *report)
 {
-	enum verdict_state verdict = probe_verdict(report);
+	enum verdict_state verdict = probe_verdict(report->probe, report->req);
 
 	if (options->fail_on & FAIL_ON_BROKEN && verdict == VERDICT_BROKEN)
 		return EXIT_BROKEN;
@@ -234,10 +193,10 @@ static int failed_on(const struct options *options, const struct run_report *rep
 int run_command(struct run *run, struct error *err)
 {
 	struct options *options = run->options;
-	_cleanup_watch_ struct watch watch = { .sys = run->sys,
-		                               .req = &options->req,
-		                               .plan = &run->plan };
-	_cleanup_probe_report_ struct probe_report probe = { 0 };
+	_cleanup_probe_ struct probe probe = { 0 };
+	_cleanup_watch_ struct watch watch = {
+		.sys = run->sys, .req = &options->req, .plan = &run->plan, .probe = &probe
+	};
 	struct stream stream = { options, &probe.watch, &watch.warnings, false };
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
@@ -270,7 +229,7 @@ int run_command(struct run *run, struct error *err)
 	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
-		rc = open_probe(run, &probe, &watch, err);
+		rc = probe_open(&probe, run->sys, &options->req, err);
 	if (!rc)
 		rc = stream_begin(&stream, &report, err);
 	if (!rc)

@@ -58,7 +58,8 @@ static uint64_t count_interrupts(struct watch *watch, struct interrupt_table *ta
 {
 	uint64_t when = ring_clock(), shortest = UINT64_MAX;
 
-	for (unsigned int i = 0; i < (watch->trace ? COUNT_TRIES : 1) && shortest > COUNT_NS; i++) {
+	for (unsigned int i = 0; i < (watch->probe->asked ? COUNT_TRIES : 1) && shortest > COUNT_NS;
+	     i++) {
 		_cleanup_interrupts_ struct interrupt_table now = INTERRUPT_TABLE_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
 		uint64_t began = ring_clock(), took;
@@ -87,8 +88,7 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 	switch (event) {
 	case LAUNCH_STARTED:
 		counted = count_interrupts(watch, &watch->before);
-		if (watch->trace)
-			trace_watch_start(watch->trace, pid, counted);
+		probe_start(watch->probe, pid, counted);
 		observe_task(watch, pid);
 		break;
 	case LAUNCH_POLL:
@@ -100,13 +100,12 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 		counted = count_interrupts(watch, &watch->during);
 		interrupts_subtract(&watch->during, &watch->before);
 		look(watch, pid, false);
-		if (watch->trace)
-			trace_watch_finish(watch->trace, counted);
+		probe_finish(watch->probe, counted);
 		return 0;
 	}
-	if (watch->trace && event != LAUNCH_STARTED)
-		trace_watch_read(watch->trace);
-	return watch->trace ? WATCH_POLL_MS : 0;
+	if (event != LAUNCH_STARTED)
+		probe_read(watch->probe);
+	return watch->probe->asked ? WATCH_POLL_MS : 0;
 }
 
 void watch_free(struct watch *watch)

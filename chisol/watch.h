@@ -8,15 +8,15 @@
 #define CHISOL_WATCH_H
 
 #include "launch.h"
+#include "probe.h"
 #include "../isolcore/interrupts.h"
-#include "../probe/trace_watch.h"
 
 struct watch {
 	const struct system *sys;
 	const struct request *req;
 	struct plan *plan;
 	struct interrupt_table before, during; /* during: the increase, after LAUNCH_ENDED */
-	struct trace_watch *trace;             /* opened; NULL: no probe */
+	struct probe *probe;
 	struct namelist warnings;
 };
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probe.h"
+
+#include <errno.h>
+
+int probe_check_options(const struct options *options, struct error *err)
+{
+	if (policy_asked(options->req.probe.policy))
+		return 0;
+	if (options->fail_on & (FAIL_ON_BROKEN | FAIL_ON_INCONCLUSIVE))
+		return error_set(err, EINVAL,
+		                 "--fail-on %s is about what the probe finds: add --probe",
+		                 options->fail_on & FAIL_ON_BROKEN ? "broken" : "inconclusive");
+	for (size_t i = 0; i < options->n_sinks; i++)
+		if (options->sinks[i].format == REPORT_JSONL)
+			return error_set(err, EINVAL,
+			                 "--report jsonl tells the breaks that the probe finds: "
+			                 "add --probe");
+	return 0;
+}
+
+int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
+               struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+
+	probe->asked = policy_asked(req->probe.policy);
+	if (!probe->asked)
+		return 0;
+	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload,
+	                      (size_t)req->probe.ring * 1024, &why)) {
+		probe->watch.grace = req->verdict.grace * 1000000ull;
+		probe->watches = true;
+		return 0;
+	}
+	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
+		return error_move(err, &why);
+	probe->unavailable = xstrdup(why.text);
+	return 0;
+}
+
+void probe_free(struct probe *probe)
+{
+	trace_watch_free(&probe->watch);
+	free(probe->unavailable);
+}
+
+void probe_start(struct probe *probe, pid_t pid, uint64_t time)
+{
+	if (probe->watches)
+		trace_watch_start(&probe->watch, pid, time);
+}
+
+void probe_read(struct probe *probe)
+{
+	if (probe->watches)
+		trace_watch_read(&probe->watch);
+}
+
+void probe_finish(struct probe *probe, uint64_t time)
+{
+	if (probe->watches)
+		trace_watch_finish(&probe->watch, time);
+}
+
+enum verdict_state probe_verdict(const struct probe *probe, const struct request *req)
+{
+	return probe->watches && probe->watch.ended ? verdict_of_all(&probe->watch, req)
+	                                            : VERDICT_INCONCLUSIVE;
+}

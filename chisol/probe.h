@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The probe of a run: opened before the command starts, read while it runs, and judged after it has
+ * ended. What it looks with is in probe/; what it found is told by report_probe.h.
+ */
+#ifndef CHISOL_PROBE_H
+#define CHISOL_PROBE_H
+
+#include "options.h"
+#include "../probe/verdict.h"
+
+struct probe {
+	bool asked;
+	bool watches;             /* by trace events; unavailable says why not */
+	struct trace_watch watch; /* if it watches */
+	char *unavailable;
+};
+
+/* After request_settle(): refuses what makes no sense without the probe. */
+int probe_check_options(const struct options *options, struct error *err);
+
+/*
+ * Not permitted or not possible is told, and makes the verdict inconclusive; it is an error only
+ * where the profile requires the probe by its policy.
+ */
+int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
+               struct error *err);
+void probe_free(struct probe *probe);
+#define _cleanup_probe_ _cleanup_(probe_free)
+
+/* The command has started, at about the time given (ring_clock()); runs; has ended. */
+void probe_start(struct probe *probe, pid_t pid, uint64_t time);
+void probe_read(struct probe *probe);
+void probe_finish(struct probe *probe, uint64_t time);
+
+/* What can be said of all CPUs together; VERDICT_INCONCLUSIVE where nothing was seen. */
+enum verdict_state probe_verdict(const struct probe *probe, const struct request *req);
+
+#endif
