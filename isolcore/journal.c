@@ -358,13 +358,43 @@ int journal_amend_found(struct journal *j, unsigned int seq, const char *found, 
 	return amend(j, seq, "found", found, err);
 }
 
+/* What was begun, and what the journal says since of how it ended. */
+static void set_begun(struct journal *j, unsigned int seq)
+{
+	j->in_flight = true;
+	j->in_flight_seq = seq;
+}
+
+static void set_left(struct journal *j, struct journal_record *record, const char *left)
+{
+	xreplace(&record->left, left);
+	if (j->in_flight_seq == record->seq)
+		j->in_flight = false;
+}
+
 int journal_amend_left(struct journal *j, unsigned int seq, const char *left, struct error *err)
 {
 	struct journal_record *record = find_record(j, seq);
 
 	if (record)
-		xreplace(&record->left, left);
+		set_left(j, record, left);
 	return amend(j, seq, "left", left, err);
+}
+
+int journal_note_begun(struct journal *j, unsigned int seq, struct error *err)
+{
+	_cleanup_json_ json_t *json = json_pack("{s:I}", "writing", (json_int_t)seq);
+
+	set_begun(j, seq);
+	return append(j, json, err);
+}
+
+int journal_note_ended(struct journal *j, struct error *err)
+{
+	_cleanup_json_ json_t *json = json_pack("{s:n}", "writing");
+
+	j->in_flight = false;
+	return append(j, json, err);
 }
 
 int journal_sync(struct journal *j, struct error *err)
@@ -470,11 +500,27 @@ static int parse_amendment(struct journal *j, json_t *json, const char **fault)
 	if (!strcmp(field, "found"))
 		xreplace(&record->found, value);
 	else if (!strcmp(field, "left"))
-		xreplace(&record->left, value);
+		set_left(j, record, value);
 	else
 		return -EINVAL;
 	*fault = record_fault(record);
 	return *fault ? -EINVAL : 0;
+}
+
+static int parse_writing(struct journal *j, json_t *json, const char **fault)
+{
+	json_error_t error;
+	json_int_t seq;
+
+	j->in_flight = false;
+	if (!json_unpack_ex(json, &error, JSON_STRICT, "{s:n}", "writing"))
+		return 0;
+	*fault = "the write is of no record";
+	if (json_unpack_ex(json, &error, JSON_STRICT, "{s:I}", "writing", &seq) ||
+	    !find_record(j, seq))
+		return -EINVAL;
+	set_begun(j, (unsigned int)seq);
+	return 0;
 }
 
 static int parse_command(struct journal *j, json_t *json, const char **fault)
@@ -502,6 +548,8 @@ static int parse_line(struct journal *j, const char *text, size_t size, const ch
 		return parse_header(j, json, fault);
 	if (json_object_get(json, "amend"))
 		return parse_amendment(j, json, fault);
+	if (json_object_get(json, "writing"))
+		return parse_writing(j, json, fault);
 	if (json_object_get(json, "command_pid"))
 		return parse_command(j, json, fault);
 	return parse_record(j, json, fault);

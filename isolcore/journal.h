@@ -53,7 +53,9 @@ struct journal {
 	/* records */
 	struct journal_record *records;
 	size_t n_records, room;
-	size_t size; /* of the well-formed lines in the file, bytes */
+	bool in_flight;             /* a write was begun whose outcome is not noted */
+	unsigned int in_flight_seq; /* of its record */
+	size_t size;                /* of the well-formed lines in the file, bytes */
 };
 
 #define JOURNAL_INIT      \
@@ -80,6 +82,14 @@ int journal_open(struct journal *j, const struct system *sys, struct error *err)
 /* Amendments, in memory and in the file. The first two are on disk only after journal_sync(). */
 int journal_amend_found(struct journal *j, unsigned int seq, const char *found, struct error *err);
 int journal_amend_left(struct journal *j, unsigned int seq, const char *left, struct error *err);
+/*
+ * The record's write is about to begin. Until the next such note, or the one of what it left, the
+ * journal does not say what came of it. Not synced: it is for the death of the process, which what
+ * is written survives; with the kernel that has it in memory the journal's use ends, too.
+ */
+int journal_note_begun(struct journal *j, unsigned int seq, struct error *err);
+/* What came of the last write is in the journal. */
+int journal_note_ended(struct journal *j, struct error *err);
 int journal_sync(struct journal *j, struct error *err);
 /* For --status only, so not synced. */
 int journal_note_command(struct journal *j, pid_t pid, struct error *err);

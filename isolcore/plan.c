@@ -203,6 +203,9 @@ static int apply_knob(struct knob *knob, const struct system *sys, struct journa
 		knob->type->judge(sys, knob, &write_error);
 	if (knob->state != KNOB_PLANNED)
 		return record_left(knob, knob->found, journal, err);
+	rc = journal ? journal_note_begun(journal, knob->seq, err) : 0;
+	if (rc)
+		return rc;
 	knob->type->write(sys, knob->path, knob->wanted, &write_error);
 	*why = write_error.err;
 	knob->type->read(sys, knob->path, &knob->granted, &read_error);
@@ -261,7 +264,7 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 		if (!rc)
 			rc = check_required(knob, why, err);
 	}
-	return rc;
+	return rc || !journal ? rc : journal_note_ended(journal, err);
 }
 
 int plan_refuse(struct plan *plan, const struct error *why, struct error *err)

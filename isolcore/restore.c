@@ -97,7 +97,9 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 	return RESTORE_FAILED;
 }
 
-static enum knob_restored compare_and_swap(const struct journal_record *record,
+/* in_flight: the run died between its write and the note of what the kernel made of it, so what is
+ * neither found nor wanted is not known to be anybody else's. */
+static enum knob_restored compare_and_swap(const struct journal_record *record, bool in_flight,
                                            const struct system *sys, char **detail)
 {
 	const struct knob_type *type = record->type;
@@ -113,8 +115,8 @@ static enum knob_restored compare_and_swap(const struct journal_record *record,
 	}
 	if (knob_same(type, now, record->found))
 		return RESTORE_NONE;
-	/* A crash may have come between the write and the note of what it left. */
-	if (knob_same(type, now, journal_made(record)) || knob_same(type, now, record->wanted))
+	if (in_flight || knob_same(type, now, journal_made(record)) ||
+	    knob_same(type, now, record->wanted))
 		return write_back(record, sys, detail);
 	*detail = xasprintf("%s reads \"%s\", neither what the run wrote (\"%s\") nor what it "
 	                    "found (\"%s\")",
@@ -150,7 +152,10 @@ static void restore_records(struct journal *self, struct run_list *list, const s
 			outcomes[i].detail = NULL;
 			outcomes[i].restored =
 				n ? hand_over(record, above, n, sys, &outcomes[i].detail)
-				  : compare_and_swap(record, sys, &outcomes[i].detail);
+				  : compare_and_swap(record,
+			                             self->in_flight &&
+			                                     self->in_flight_seq == record->seq,
+			                             sys, &outcomes[i].detail);
 		}
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * Putting back what a run changed, from its journal: last first, each by compare-and-swap. A value
  * that is neither what the run wanted nor what it found was changed by somebody else since: it is
- * left alone and named.
+ * left alone and named. But the value that a run was writing when it died is the run's, whatever
+ * the kernel made of it.
  *
  * Several runs may hold the same knob (same type and path). They form a stack in their order: each
  * one's found is what the one below it wanted. When one ends, and another above it holds the knob,

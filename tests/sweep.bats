@@ -147,6 +147,21 @@ some() {
 	echo "# killed: $total of $total restored" >&3
 }
 
+@test "killed between a write that the kernel rounds and the note of it, the machine is put back" {
+	local profile=minimal place n=0 options=(--set vmstat.stat_interval=77 --set vmstat.policy=try)
+	export SWEEP_ROUND=/proc/sys/vm/stat_interval
+	learn
+	grep -q "writev $SWEEP_ROUND" log
+	for place in $(cut -d' ' -f1 log); do
+		swept SWEEP_KILL="$place"
+		[ "$status" = 137 ]
+		"$CHISOL" --restore >differs 2>>err || complain "killed after $place"
+		is_as_before >differs || complain "killed after $place"
+		n=$((n + 1))
+	done
+	echo "# rounded: $n of $n restored" >&3
+}
+
 @test "a --restore that is killed after any call is finished by the next one" {
 	local profile=${profiles[-1]} n=0 place last options=()
 	learn

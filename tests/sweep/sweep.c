@@ -6,6 +6,7 @@
  *	SWEEP_LOG=FILE     "NUMBER CALL PATH" a line, for each call
  *	SWEEP_KILL=N       SIGKILL right after call N; N = 0: before the first
  *	SWEEP_FAIL=N       call N fails with the errno SWEEP_ERRNO (a number) and does nothing
+ *	SWEEP_ROUND=FILE   of a number of two digits or more written to FILE the last becomes 0
  *	SWEEP_NOMEM=FILE   once FILE is there, no array grows any more
  *
  * A number is GROUP.MEMBER: the same call on the same path again is the next member of its group.
@@ -29,6 +30,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -142,10 +144,23 @@ static bool counts(int fd, const char *name, char path[PATH_MAX])
 		return (type)after(syscall(SYS_##call, __VA_ARGS__));  \
 	} while (0)
 
+/* As a kernel file that rounds. */
+static bool is_rounded(const char *path, const char *bytes, size_t size)
+{
+	const char *file = getenv("SWEEP_ROUND");
+
+	return file && !strcmp(file, path) && size > 2 && bytes[size - 1] == '\n';
+}
+
 ssize_t write(int fd, const void *bytes, size_t size)
 {
 	char path[PATH_MAX];
 
+	if (counts(fd, NULL, path) && is_rounded(path, bytes, size)) {
+		struct iovec pieces[] = { { (void *)bytes, size - 2 }, { (void *)"0\n", 2 } };
+
+		SWEPT(ssize_t, writev, true, path, fd, pieces, 2);
+	}
 	SWEPT(ssize_t, write, counts(fd, NULL, path), path, fd, bytes, size);
 }
 

@@ -373,6 +373,58 @@ static void a_write_that_reads_back_otherwise_is_refused_and_undone(void **state
 	expect_found(tree);
 }
 
+/* The second setting's file makes something else of what is written. */
+static void what_was_being_written_at_the_end_is_put_back_whatever_it_reads(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j = JOURNAL_INIT;
+	_cleanup_close_ int fd = lock(tree);
+
+	(void)state;
+	assert_true(fd >= 0);
+	put_settings(tree);
+	plan_settings(&plan, tree, POLICY_TRY);
+	make_journal(&j, tree, &plan, "7-7", 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(journal_note_begun(&j, i, &err), 0);
+		tree_put(tree, settings[i].path, "5\n"); /* the first by somebody else, later */
+	}
+	journal_free(&j);
+	assert_int_equal(run_restore_dead(&tree->sys, note_outcome, &plan, &err), 0);
+	assert_int_equal(plan.knobs[1]->restored, RESTORE_DONE);
+	tree_expect(tree, settings[1].path, settings[1].found);
+	assert_int_equal(plan.knobs[0]->restored, RESTORE_FOREIGN);
+	tree_expect(tree, settings[0].path, "5\n");
+}
+
+/* After apply, whether the last write went as wanted (0) or not (1). */
+static void what_is_changed_after_the_last_write_is_left_alone(void **state)
+{
+	(void)state;
+	for (int distorted = 0; distorted < 2; distorted++) {
+		_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+		_cleanup_plan_ struct plan plan = PLAN_INIT;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct journal j = JOURNAL_INIT;
+		_cleanup_close_ int fd = lock(tree);
+
+		assert_true(fd >= 0);
+		put_settings(tree);
+		plan_add_read(&plan, &tree->sys, NULL, distorted ? &distorting : &knob_number_file,
+		              distorted ? POLICY_REQUIRE : POLICY_TRY, "t.last", settings[0].path,
+		              "120", "for the test");
+		make_journal(&j, tree, &plan, "7-7", 1);
+		assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), distorted ? -ENOTSUP : 0);
+		tree_put(tree, settings[0].path, "5\n");
+		journal_free(&j);
+		assert_int_equal(run_restore_dead(&tree->sys, note_outcome, &plan, &err), 0);
+		assert_int_equal(plan.knobs[0]->restored, RESTORE_FOREIGN);
+		tree_expect(tree, settings[0].path, "5\n");
+	}
+}
+
 /* Makes the journal of this process that of another one, which is alive in the tree. */
 static void give_to(const struct tree *tree, struct journal *j, pid_t pid)
 {
@@ -832,6 +884,8 @@ int main(void)
 		cmocka_unit_test(what_is_required_and_refused_ends_the_apply),
 		cmocka_unit_test(what_is_known_to_be_missing_ends_the_apply_before_any_write),
 		cmocka_unit_test(a_write_that_reads_back_otherwise_is_refused_and_undone),
+		cmocka_unit_test(what_was_being_written_at_the_end_is_put_back_whatever_it_reads),
+		cmocka_unit_test(what_is_changed_after_the_last_write_is_left_alone),
 		cmocka_unit_test(three_runs_end_in_any_order),
 		cmocka_unit_test(dead_runs_are_restored_youngest_first_and_live_ones_inherit),
 		cmocka_unit_test(cpus_of_a_live_run_are_refused_with_its_name),

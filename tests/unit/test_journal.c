@@ -61,6 +61,31 @@ static void a_journal_is_read_with_its_amendments(void **state)
 	assert_string_equal(j.records[1].left, "9");
 }
 
+static void a_write_is_in_flight_until_what_came_of_it_is_noted(void **state)
+{
+#define WRITING RECORD "{\"writing\":3}\n"
+	static const struct {
+		const char *text;
+		bool in_flight;
+	} cases[] = {
+		{ HEADER RECORD, false },
+		{ HEADER WRITING, true },
+		{ HEADER WRITING "{\"amend\":3,\"field\":\"found\",\"value\":\"8\"}\n", true },
+		{ HEADER WRITING "{\"amend\":3,\"field\":\"left\",\"value\":\"8\"}\n", false },
+		{ HEADER WRITING "{\"writing\":null}\n", false },
+		{ HEADER WRITING "{\"writing\":nul", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_journal_ struct journal j = JOURNAL_INIT;
+
+		assert_int_equal(parse(&j, cases[i].text, NULL), 0);
+		assert_int_equal(j.in_flight, cases[i].in_flight);
+		assert_true(!j.in_flight || j.in_flight_seq == 3);
+	}
+}
+
 static void a_torn_last_line_counts_as_not_written_and_is_mended(void **state)
 {
 	static const char whole[] = HEADER RECORD;
@@ -134,6 +159,10 @@ static void hostile_journals_are_refused_with_file_and_line(void **state)
 		{ HEADER RECORD "{\"amend\":-3,\"field\":\"found\"}\n", "no record" },
 		{ HEADER RECORD "{\"amend\":3,\"field\":\"path\",\"value\":\"/etc\"}\n", ":3: " },
 		{ HEADER RECORD "{\"amend\":3,\"field\":\"left\",\"value\":\"a\\nb\"}\n", "line" },
+		{ HEADER RECORD "{\"writing\":4}\n", "no record" },
+		{ HEADER RECORD "{\"writing\":\"3\"}\n", "no record" },
+		{ HEADER RECORD "{\"writing\":-4294967293}\n", "no record" },
+		{ HEADER RECORD "{\"writing\":null,\"more\":1}\n", "no record" },
 		{ HEADER "{\"command_pid\":0}\n", "process number" },
 		{ HEADER "{\"command_pid\":\"1\"}\n", "process number" },
 		{ HEADER "{\"command_pid\":4294967297}\n", "process number" },
@@ -226,6 +255,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_journal_is_read_with_its_amendments),
+		cmocka_unit_test(a_write_is_in_flight_until_what_came_of_it_is_noted),
 		cmocka_unit_test(a_torn_last_line_counts_as_not_written_and_is_mended),
 		cmocka_unit_test(hostile_journals_are_refused_with_file_and_line),
 		cmocka_unit_test(deep_json_is_refused),
