@@ -103,6 +103,12 @@ struct trace_format {
 	struct tep_format_field *field[N_FIELDS]; /* owned by te->tep */
 };
 
+/* A new task. */
+struct trace_fork {
+	uint64_t time;
+	pid_t parent, child;
+};
+
 /* What was done to a watched CPU by another. */
 struct trace_sent {
 	uint64_t time;
@@ -267,6 +273,7 @@ void trace_events_close(struct trace_events *te)
 	free(te->rings);
 	free(te->formats);
 	free(te->sent);
+	free(te->forks);
 	if (te->tep)
 		tep_free(te->tep);
 	cpumask_free(&te->cpus);
@@ -357,16 +364,38 @@ static void note_remote(struct trace_events *te, const struct ring *ring,
 	note_sent(te, sent);
 }
 
-/* First look at a ring: who belongs to the command, and what was done to other CPUs. */
+static void note_fork(struct trace_events *te, const struct ring_record *record)
+{
+	size_t at = te->n_forks;
+
+	te->forks = xgrow(te->forks, te->n_forks + 1, &te->forks_room, sizeof(*te->forks));
+	for (; at && te->forks[at - 1].time > record->time; at--)
+		te->forks[at] = te->forks[at - 1];
+	te->forks[at] = (struct trace_fork){ .time = record->time,
+		                             .parent = (pid_t)record->ptid,
+		                             .child = (pid_t)record->tid };
+	te->n_forks++;
+}
+
+/* In the order of time, whichever CPU they are of: a thread that was made on one CPU makes others
+ * on another. */
+static void pass_forks(struct trace_events *te)
+{
+	for (size_t i = 0; i < te->n_forks; i++)
+		tasks_forked(&te->tasks, te->forks[i].parent, te->forks[i].child);
+	te->n_forks = 0;
+}
+
+/* First look at a ring: new tasks, and what was done to other CPUs. */
 static void first_look(void *ctx, const struct ring *ring, const struct ring_record *record)
 {
 	struct trace_events *te = ctx;
 	const struct trace_format *format;
 
 	if (record->type == PERF_RECORD_FORK)
-		tasks_forked(&te->tasks, (pid_t)record->ptid, (pid_t)record->tid);
+		note_fork(te, record);
 	if (record->type == PERF_RECORD_LOST && !cpumask_test(&te->cpus, ring->cpu))
-		te->lost += record->lost;
+		te->lost_elsewhere += record->lost;
 	if (record->type != PERF_RECORD_SAMPLE)
 		return;
 	format = format_of(te, record);
@@ -450,7 +479,6 @@ static void second_look(void *ctx, const struct ring *ring, const struct ring_re
 	size_t size;
 
 	if (record->type == PERF_RECORD_LOST) {
-		te->lost += record->lost;
 		look->fn(look->ctx, ring->cpu, NULL, record->lost, record->time);
 		return;
 	}
@@ -494,10 +522,15 @@ void trace_events_read(struct trace_events *te, uint64_t horizon, trace_events_f
 		struct ring *ring = &te->rings[i];
 		uint64_t cursor = ring->tail;
 
+		bool full = ring_is_full(ring);
+
 		ring_read(ring, &cursor, horizon, first_look, te);
-		if (!cpumask_test(&te->cpus, ring->cpu))
-			ring_consume(ring, cursor);
+		if (cpumask_test(&te->cpus, ring->cpu))
+			continue;
+		ring_consume(ring, cursor);
+		te->lost_elsewhere += full;
 	}
+	pass_forks(te);
 	for (size_t i = 0; i < te->n_rings; i++) {
 		struct second_look look = { .te = te, .fn = fn, .ctx = ctx };
 		struct ring *ring = &te->rings[i];
@@ -509,10 +542,8 @@ void trace_events_read(struct trace_events *te, uint64_t horizon, trace_events_f
 		ring_read(ring, &cursor, horizon, second_look, &look);
 		ring_consume(ring, cursor);
 		/* What was lost last is told with the next record, and there may be none. */
-		if (full) {
-			te->lost++;
+		if (full)
 			fn(ctx, ring->cpu, NULL, 1, look.last);
-		}
 	}
 	if (te->n_sent)
 		forget_old_sent(te, horizon);

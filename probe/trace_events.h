@@ -74,6 +74,7 @@ struct trace_event {
 };
 
 struct trace_sent;
+struct trace_fork;
 
 struct trace_events {
 	const struct system *sys;
@@ -87,11 +88,12 @@ struct trace_events {
 	size_t n_fds, fds_room;
 	struct trace_sent *sent; /* not yet matched with what they caused, in the order of time */
 	size_t n_sent, sent_room;
+	struct trace_fork *forks; /* of one read, in the order of time */
+	size_t n_forks, forks_room;
 	struct namelist missing; /* "system:event" */
 	struct tasks tasks;      /* of the command */
-	/* on any watched CPU: */
-	uint64_t lost;        /* records */
-	uint64_t clock_steps; /* the clock went back */
+	uint64_t lost_elsewhere; /* records of CPUs that are not watched, the least number */
+	uint64_t clock_steps;    /* on a watched CPU the clock went back */
 };
 
 /* ring_size: bytes for each watched CPU. -EPERM, -EACCES: not permitted. */

@@ -5,8 +5,9 @@
 
 #include "../isolcore/process.h"
 
-/* A record may be written this much later than its time says. */
-#define SETTLE_NS 1000000u
+/* A record may be written this much later than its time says: a hypervisor may stop the CPU
+ * between. */
+#define SETTLE_NS 10000000u
 
 static bool is_own(void *ctx, pid_t tid)
 {

@@ -57,6 +57,11 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 		say(verdict, VERDICT_INCONCLUSIVE,
 		    xasprintf("%llu or more trace events were lost: raise probe.ring",
 		              (unsigned long long)cpu->lost));
+	if (tw->events.lost_elsewhere)
+		say(verdict, VERDICT_INCONCLUSIVE,
+		    xasprintf("%llu or more trace events of other CPUs were lost: whose doing a "
+		              "break was is not certain",
+		              (unsigned long long)tw->events.lost_elsewhere));
 	if (cpu->tracker.unseen > cpu->unseen_before)
 		say(verdict, VERDICT_INCONCLUSIVE,
 		    xasprintf("the kernel told nothing of %llu stretches of time in which a task "
