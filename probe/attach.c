@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "attach.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Exported: the way to a record that another copy of this library in the same process has. */
+struct record *isolprobe_record_(void);
+
+/* A program that is linked statically may not have it. */
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+
+struct attachment {
+	struct record *record;
+};
+
+static struct attachment *attachment; /* a page that is empty in children */
+
+struct record *attached_record(void)
+{
+	struct attachment *a = __atomic_load_n(&attachment, __ATOMIC_ACQUIRE);
+
+	return a ? __atomic_load_n(&a->record, __ATOMIC_RELAXED) : NULL;
+}
+
+struct record *isolprobe_record_(void)
+{
+	return attached_record();
+}
+
+/*
+ * The environment is changed here, without the C library: a program may have functions of its own
+ * with the names of those (bash has), which are not ready before its main().
+ */
+static char **find_variable(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **v = environ; v && *v; v++)
+		if (!strncmp(*v, name, len) && (*v)[len] == '=')
+			return v;
+	return NULL;
+}
+
+static void remove_variable(char **v)
+{
+	do
+		v[0] = v[1];
+	while (*v++);
+}
+
+/* Returns how the library came in. */
+static enum record_how clean_environment(void)
+{
+	char **v = find_variable(RECORD_ENV), **preload, **restore;
+	enum record_how how = RECORD_LINKED;
+
+	if (v)
+		remove_variable(v);
+	restore = find_variable(RECORD_ENV_RESTORE "LD_PRELOAD");
+	if (!restore)
+		return how;
+	how = RECORD_PRELOADED;
+	preload = find_variable("LD_PRELOAD");
+	if (preload && (*restore)[strlen(RECORD_ENV_RESTORE "LD_PRELOAD=")])
+		*preload = *restore + strlen(RECORD_ENV_RESTORE);
+	else if (preload)
+		remove_variable(preload);
+	restore = find_variable(RECORD_ENV_RESTORE "LD_PRELOAD");
+	remove_variable(restore);
+	return how;
+}
+
+/* The descriptor that the variable tells; -1: it tells none. */
+static int record_fd(void)
+{
+	char **v = find_variable(RECORD_ENV);
+	const char *digits = v ? *v + strlen(RECORD_ENV "=") : "";
+	long fd = 0;
+
+	if (!*digits || strlen(digits) > 9)
+		return -1;
+	for (; *digits; digits++) {
+		if (*digits < '0' || *digits > '9')
+			return -1;
+		fd = fd * 10 + (*digits - '0');
+	}
+	return (int)fd;
+}
+
+/* Memory that cannot be taken away under this process; the version may still be another one. */
+static bool is_record(int fd, struct record_head *head, size_t *size)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW;
+	struct stat st;
+
+	if (fstat(fd, &st) || st.st_size < (off_t)sizeof(*head) ||
+	    (fcntl(fd, F_GET_SEALS) & sealed) != sealed ||
+	    pread(fd, head, sizeof(*head), 0) != sizeof(*head))
+		return false;
+	*size = (size_t)st.st_size;
+	return head->magic == RECORD_MAGIC && head->size == *size;
+}
+
+static void *map_shared(int fd, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void refuse(int fd)
+{
+	struct record_head *head = map_shared(fd, sizeof(*head));
+
+	if (!head)
+		return;
+	head->library_version = RECORD_VERSION;
+	head->state = RECORD_REFUSED;
+	munmap(head, sizeof(*head));
+}
+
+/* By way of a page that a child finds empty. */
+static bool attach_to(struct record *record)
+{
+	size_t size = sizeof(struct attachment);
+	struct attachment *a =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (a == MAP_FAILED)
+		return false;
+	if (madvise(a, size, MADV_WIPEONFORK)) {
+		munmap(a, size);
+		return false;
+	}
+	a->record = record;
+	__atomic_store_n(&attachment, a, __ATOMIC_RELEASE);
+	return true;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void introduce(struct record *record, enum record_how how)
+{
+	struct record_library *library = &record->library;
+
+	strncpy(library->version, CHISOL_VERSION, sizeof(library->version) - 1);
+	library->how = how;
+	library->pid = (uint32_t)getpid();
+	library->attached_ns = now_ns();
+	record->head.library_version = RECORD_VERSION;
+	__atomic_store_n(&record->head.state, RECORD_ATTACHED, __ATOMIC_RELEASE);
+}
+
+/* The record that another copy in this process has found: one is preloaded, one linked. */
+static struct record *other_copys_record(void)
+{
+	struct record *(*other)(void);
+	void *symbol = &dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_record_") : NULL;
+
+	memcpy(&other, &symbol, sizeof(symbol));
+	return symbol && other != isolprobe_record_ ? other() : NULL;
+}
+
+static void attach_by(int fd, const struct record_head *head, size_t size, enum record_how how)
+{
+	struct record *record;
+
+	if (head->version != RECORD_VERSION || size != sizeof(*record)) {
+		refuse(fd);
+		return;
+	}
+	record = map_shared(fd, size);
+	if (!record)
+		return;
+	if (record->orders.pid != (uint32_t)getpid() || madvise(record, size, MADV_DONTFORK) ||
+	    !attach_to(record))
+		munmap(record, size);
+	else
+		introduce(record, how);
+}
+
+__attribute__((constructor)) static void attach(void)
+{
+	int fd = record_fd();
+	struct record *record;
+	struct record_head head;
+	size_t size;
+
+	/* A variable that tells of no record is not chisol's: it stays. */
+	if (fd >= 0 && is_record(fd, &head, &size)) {
+		attach_by(fd, &head, size, clean_environment());
+		close(fd);
+		return;
+	}
+	record = other_copys_record();
+	if (record)
+		attach_to(record);
+}
