@@ -278,13 +278,13 @@ static json_t *json_watched_cpu(const struct watched_cpu *cpu, const struct trac
 	_cleanup_verdict_ struct verdict verdict;
 
 	verdict_of_cpu(&verdict, cpu, tw, req);
-	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu", (int)cpu->cpu,
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu", (int)cpu->cpu,
 	                 "verdict", verdict_name(verdict.state), "reasons",
 	                 json_strings(&verdict.reasons), "lost_events", json_count(cpu->lost),
-	                 "unseen", json_count(cpu->tracker.unseen - cpu->unseen_before), "foreign",
-	                 json_break_count(&cpu->foreign), "self", json_break_count(&cpu->self),
-	                 "startup", json_break_count(&cpu->startup), "causes",
-	                 json_causes(cpu, tw));
+	                 "unseen", json_count(cpu->unseen.n), "unseen_ns",
+	                 json_count(cpu->unseen.total), "foreign", json_break_count(&cpu->foreign),
+	                 "self", json_break_count(&cpu->self), "startup",
+	                 json_break_count(&cpu->startup), "causes", json_causes(cpu, tw));
 }
 
 json_t *json_probe(const struct run_report *report)
@@ -310,24 +310,25 @@ json_t *json_probe(const struct run_report *report)
 	                 worst, "events_missing", json_strings(&tw->events.missing));
 }
 
-static void print_object(FILE *out, json_t *object)
-{
-	json_dumpf(object, out, JSON_COMPACT);
-	putc('\n', out);
-	json_decref(object);
-}
-
-void report_jsonl_head(FILE *out, const struct run_report *report)
+json_t *json_stream_head(const struct run_report *report)
 {
 	json_t *head = json_document("chisol_breaks", 1);
 
 	json_object_set_new(head, "run_id", json_text(report->run_id));
-	print_object(out, head);
+	return head;
 }
 
-void report_jsonl_break(FILE *out, struct trace_watch *watch, const struct isolation_break *brk)
+json_t *json_stream_break(struct trace_watch *watch, const struct isolation_break *brk)
 {
-	print_object(out, json_break(brk, watch));
+	return json_break(brk, watch);
+}
+
+json_t *json_stream_unseen(const struct trace_watch *watch, unsigned int cpu, uint64_t start,
+                           uint64_t end)
+{
+	return json_pack("{s:b, s:i, s:I, s:I}", "unseen", true, "cpu", (int)cpu, "start_ns",
+	                 (json_int_t)(start - watch->began), "length_ns",
+	                 (json_int_t)(end - start));
 }
 
 void report_jsonl(FILE *out, const struct run_report *report)
@@ -335,10 +336,13 @@ void report_jsonl(FILE *out, const struct run_report *report)
 	const struct trace_watch *tw = &report->probe->watch;
 	bool watched = was_watched(report);
 
-	print_object(out,
-	             json_pack("{s:s, s:o, s:o, s:o}", "verdict",
-	                       verdict_name(probe_verdict(report->probe, report->req)), "began_ns",
-	                       json_number_or_null(watched, tw->began), "window_ns",
-	                       json_number_or_null(watched, tw->ended - tw->began), "failure",
-	                       json_text(report->failure)));
+	json_t *end = json_pack("{s:s, s:o, s:o, s:o}", "verdict",
+	                        verdict_name(probe_verdict(report->probe, report->req)), "began_ns",
+	                        json_number_or_null(watched, tw->began), "window_ns",
+	                        json_number_or_null(watched, tw->ended - tw->began), "failure",
+	                        json_text(report->failure));
+
+	json_dumpf(end, out, JSON_COMPACT);
+	putc('\n', out);
+	json_decref(end);
 }

@@ -12,8 +12,11 @@
 void report_probe_text(FILE *out, const struct run_report *report);
 json_t *json_probe(const struct run_report *report); /* null if not asked for */
 
-/* The lines of a stream: its head, one break, its end (report_jsonl()). */
-void report_jsonl_head(FILE *out, const struct run_report *report);
-void report_jsonl_break(FILE *out, struct trace_watch *watch, const struct isolation_break *brk);
+/* The lines of a stream: its head, a break, a stretch of time of which the kernel told nothing; its
+ * end is report_jsonl(). */
+json_t *json_stream_head(const struct run_report *report);
+json_t *json_stream_break(struct trace_watch *watch, const struct isolation_break *brk);
+json_t *json_stream_unseen(const struct trace_watch *watch, unsigned int cpu, uint64_t start,
+                           uint64_t end);
 
 #endif

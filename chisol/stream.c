@@ -17,39 +17,44 @@ static void stream_text(struct stream *stream, const char *text, size_t len)
 	}
 }
 
+static void stream_object(struct stream *stream, json_t *object)
+{
+	_cleanup_free_ char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
+
+	json_decref(object);
+	if (!text)
+		mem_exhausted();
+	line = xasprintf("%s\n", text);
+	stream_text(stream, line, strlen(line));
+}
+
 static void stream_break(void *ctx, const struct isolation_break *brk)
 {
 	struct stream *stream = ctx;
-	_cleanup_free_ char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
 
-	if (!out)
-		mem_exhausted();
-	report_jsonl_break(out, stream->watch, brk);
-	fclose(out);
-	stream_text(stream, text, len);
+	stream_object(stream, json_stream_break(stream->watch, brk));
+}
+
+static void stream_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
+{
+	struct stream *stream = ctx;
+
+	stream_object(stream, json_stream_unseen(stream->watch, cpu, start, end));
 }
 
 int stream_begin(struct stream *stream, const struct run_report *report, struct error *err)
 {
 	const struct options *options = stream->options;
-	_cleanup_free_ char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
 
-	if (!out)
-		mem_exhausted();
-	report_jsonl_head(out, report);
-	fclose(out);
 	for (size_t i = 0; i < options->n_sinks; i++) {
 		if (options->sinks[i].format != REPORT_JSONL)
 			continue;
 		if (report_sink_empty(&options->sinks[i], err))
 			return -err->err;
 		stream->watch->on_break = stream_break;
+		stream->watch->on_unseen = stream_unseen;
 		stream->watch->ctx = stream;
 	}
-	stream_text(stream, text, len);
+	stream_object(stream, json_stream_head(report));
 	return 0;
 }

@@ -360,13 +360,14 @@ static void settle_state(struct break_tracker *t, const struct trace_event *even
 		return;
 	own = is_own(t, event->pid);
 	if (t->current >= 0 && event->pid != t->current) {
-		t->unseen++;
+		t->env->on_unseen(t->env->ctx, t->cpu, t->told, event->time);
 		if (t->state == BREAK_OFF && own) {
 			t->frames[0].cut = true;
 			end_turn(t, event->time, true);
 			t->state = BREAK_ON;
 		}
 	}
+	t->told = event->time;
 	t->current = event->op == TRACE_SWITCH ? event->other : event->pid;
 	if (t->n_frames || t->state == BREAK_OFF)
 		return;

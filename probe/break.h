@@ -44,6 +44,8 @@ struct break_env {
 	/* Every interval on the CPU, in a break or not. */
 	void (*on_part)(void *ctx, unsigned int cpu, const struct part *part);
 	void (*on_break)(void *ctx, const struct isolation_break *brk);
+	/* A stretch of time in which a task ran of which the kernel told nothing. */
+	void (*on_unseen)(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);
 };
 
 enum break_state {
@@ -68,7 +70,7 @@ struct break_tracker {
 	uint64_t start, end; /* of the break that is being made */
 	bool open, cut;
 	pid_t current;      /* by the last switch; -1: not known */
-	uint64_t unseen;    /* times that somebody else had the CPU than the last switch said */
+	uint64_t told;      /* the last event */
 	uint64_t unmatched; /* ends without a begin */
 };
 

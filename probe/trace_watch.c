@@ -130,6 +130,19 @@ static void on_break(void *ctx, const struct isolation_break *brk)
 		keep_worst(tw, brk);
 }
 
+static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
+{
+	const struct trace_watch *tw = ctx;
+
+	if (end <= tw->began)
+		return;
+	if (start < tw->began)
+		start = tw->began;
+	add_break(&find_cpu(tw, cpu)->unseen, end - start);
+	if (tw->on_unseen)
+		tw->on_unseen(tw->ctx, cpu, start, end);
+}
+
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
                      size_t ring_size, struct error *err)
 {
@@ -140,7 +153,8 @@ int trace_watch_open(struct trace_watch *tw, const struct system *sys, const str
 		                      .is_kthread = is_kthread,
 		                      .task_name = task_name,
 		                      .on_part = on_part,
-		                      .on_break = on_break };
+		                      .on_break = on_break,
+		                      .on_unseen = on_unseen };
 	tw->cpus = xcalloc(cpumask_weight(cpus), sizeof(*tw->cpus));
 	cpumask_for_each (cpu, cpus) {
 		struct watched_cpu *w = &tw->cpus[tw->n_cpus++];
@@ -159,8 +173,6 @@ static void on_event(void *ctx, unsigned int cpu, const struct trace_event *even
 	struct watched_cpu *w = find_cpu(tw, cpu);
 
 	if (event) {
-		if (time < tw->began)
-			w->unseen_before = w->tracker.unseen;
 		break_tracker_event(&w->tracker, event);
 		w->used |= w->tracker.state == BREAK_ON && time >= tw->began;
 	} else {

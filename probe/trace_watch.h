@@ -27,12 +27,13 @@ struct watched_cpu {
 	struct break_count foreign, self;
 	struct break_count startup; /* within the grace at the start: in no other count */
 	uint64_t lost;              /* records */
-	uint64_t unseen_before;     /* tracker.unseen when the command started */
+	struct break_count unseen;  /* stretches of time that the kernel told nothing of */
 	bool used;                  /* a thread of the command ran here */
 	bool went_offline;
 };
 
 typedef void trace_watch_fn(void *ctx, const struct isolation_break *brk);
+typedef void trace_unseen_fn(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);
 
 struct trace_watch {
 	const struct system *sys;
@@ -48,6 +49,7 @@ struct trace_watch {
 	uint64_t began, ended;        /* CLOCK_MONOTONIC, ns; ended is 0 during the run */
 	uint64_t grace;               /* ns after began */
 	trace_watch_fn *on_break;     /* NULL: nobody asks */
+	trace_unseen_fn *on_unseen;   /* NULL: nobody asks */
 	void *ctx;
 };
 

@@ -62,11 +62,11 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 		    xasprintf("%llu or more trace events of other CPUs were lost: whose doing a "
 		              "break was is not certain",
 		              (unsigned long long)tw->events.lost_elsewhere));
-	if (cpu->tracker.unseen > cpu->unseen_before)
+	if (cpu->unseen.n)
 		say(verdict, VERDICT_INCONCLUSIVE,
 		    xasprintf("the kernel told nothing of %llu stretches of time in which a task "
-		              "ran",
-		              (unsigned long long)(cpu->tracker.unseen - cpu->unseen_before)));
+		              "ran, %.1f us together",
+		              (unsigned long long)cpu->unseen.n, (double)cpu->unseen.total / 1e3));
 	if (cpu->went_offline)
 		say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
 	if (tw->events.clock_steps)
