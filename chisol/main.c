@@ -32,6 +32,8 @@ static int tell(const struct options *options, const struct system *sys, struct 
 		return status_print(format, sys, stdout, err);
 	case ACTION_RESTORE:
 		return restore_print(format, sys, stdout, err);
+	case ACTION_FORGET:
+		return forget_print(format, sys, options->forget, stdout, err);
 	default:
 		return info_print(format, sys, &options->req, stdout, err) ? EXIT_CHISOL : 0;
 	}

@@ -12,6 +12,7 @@
 enum {
 	OPT_KEEP_CAPS = 256,
 	OPT_STATUS,
+	OPT_FORGET,
 	OPT_ROOT,
 };
 
@@ -113,6 +114,13 @@ static int act_root(struct options *o, const char *arg, struct error *err)
 	return 0;
 }
 
+static int act_forget(struct options *o, const char *arg, struct error *err)
+{
+	(void)err;
+	o->forget = arg;
+	return 0;
+}
+
 static int act_verbose(struct options *o, const char *arg, struct error *err)
 {
 	(void)arg, (void)err;
@@ -152,6 +160,8 @@ static const struct option_row rows[] = {
 	  .help = "list live and dead runs, and settings that drifted" },
 	{ 'R', "restore", NULL, .with = ON_ALL, .action = ACTION_RESTORE,
 	  .help = "put back what runs that were killed have left changed" },
+	{ OPT_FORGET, "forget", "RUN", .with = ON_ALL, .action = ACTION_FORGET, .act = act_forget,
+	  .help = "the same, and give up what of the dead run cannot be put back" },
 	{ 'i', "info", NULL, .with = ON_ALL, .action = ACTION_INFO,
 	  .help = "what this kernel and this machine offer" },
 
@@ -159,7 +169,7 @@ static const struct option_row rows[] = {
 	  .act = act_report, .heading = "What to tell, and where",
 	  .help = "text, json, or jsonl (breaks as they are found), on standard error or\n"
 	          "in FILE; may be repeated;\n"
-	          "with --check, --status, --restore and --info on standard output" },
+	          "with --check, --status, --restore and the like on standard output" },
 	{ 'P', "probe", "[=MODE]", .with = ON_PLAN, .key = "probe.mode", .no_arg = "auto",
 	  .help = "tell who broke the isolation, when and for how long: auto or\n"
 	          "watch (by the kernel's trace events)" },
@@ -517,7 +527,7 @@ void options_print_help(FILE *out)
 	fputs("\nUsage:\n"
 	      " chisol [options] [--] COMMAND [ARGUMENT...]\n"
 	      " chisol --dry-run|--check [options] [COMMAND [ARGUMENT...]]\n"
-	      " chisol --status|--restore|--info\n"
+	      " chisol --status|--restore|--forget RUN|--info\n"
 	      "\n"
 	      "Run a command on CPUs that the rest of the machine keeps off, say what was granted,\n"
 	      "and put everything back afterwards.\n",

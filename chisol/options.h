@@ -9,12 +9,13 @@
 #include "report.h"
 
 /* What chisol is asked to do; all but the first two print on standard output and change no
- * setting, except ACTION_RESTORE, which puts settings back. */
+ * setting, except ACTION_RESTORE and ACTION_FORGET, which put settings back. */
 enum action {
 	ACTION_RUN,
 	ACTION_DRY_RUN,
 	ACTION_CHECK,
 	ACTION_RESTORE,
+	ACTION_FORGET,
 	ACTION_STATUS,
 	ACTION_INFO,
 	ACTION_HELP,
@@ -32,6 +33,7 @@ struct options {
 	size_t n_sinks, sinks_room;
 	unsigned int fail_on; /* FAIL_ON_ bits */
 	bool verbose;
+	const char *forget; /* the run; borrowed from argv */
 	const char *root;   /* "/" or the recorded tree; borrowed from argv */
 	struct request req; /* argv set; to be resolved */
 };

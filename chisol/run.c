@@ -2,7 +2,6 @@
 #include "run.h"
 
 #include "../isolcore/preflight.h"
-#include "../isolcore/restore.h"
 #include "../isolcore/state.h"
 #include "escape.h"
 #include "setting.h"
@@ -19,8 +18,13 @@ static int take_lock(struct run *run, struct error *err)
 {
 	if (state_lock(&run->sys->root, &run->lock_fd, &run->lock_err))
 		return 0;
-	if (run_restore_dead(run->sys, NULL, NULL, err))
-		return error_prefix(err, "an earlier run cannot be put back; see chisol --status");
+	/* What cannot be put back stands in the way only of those who want the same. */
+	if (run_restore_dead(run->sys, leftovers_note, &run->leftovers, err)) {
+		if (!run->leftovers.n)
+			return error_prefix(
+				err, "an earlier run cannot be put back; see chisol --status");
+		error_clear(err);
+	}
 	return run_list_load(&run->others, run->sys, err);
 }
 
@@ -47,7 +51,11 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	rc = request_resolve(req, sys, &taken, err);
 	if (!rc && (req->cpus.claimed || req->cpus.asked))
 		rc = run_list_check_cpus(&run->others, sys, &req->cpus.workload, err);
-	return rc ? rc : plan_build(&run->plan, sys, req, run->id, err);
+	if (!rc)
+		rc = plan_build(&run->plan, sys, req, run->id, err);
+	if (!rc)
+		leftovers_refuse(&run->leftovers, &run->plan);
+	return rc;
 }
 
 void run_free(struct run *run)
@@ -58,6 +66,7 @@ void run_free(struct run *run)
 		close(run->lock_fd);
 	error_clear(&run->lock_err);
 	run_list_free(&run->others);
+	leftovers_free(&run->leftovers);
 }
 
 static void unlock(struct run *run)

@@ -7,7 +7,7 @@
 #define CHISOL_RUN_H
 
 #include "options.h"
-#include "../isolcore/runs.h"
+#include "../isolcore/leftovers.h"
 
 struct run {
 	const struct system *sys;
@@ -17,15 +17,18 @@ struct run {
 	int lock_fd;           /* -1: not held */
 	struct error lock_err; /* why it is not held */
 	struct run_list others;
+	struct leftovers leftovers;
 };
 
-#define RUN_INIT                                                                                  \
-	{                                                                                         \
-		.plan = PLAN_INIT, .lock_fd = -1, .lock_err = ERROR_INIT, .others = RUN_LIST_INIT \
+#define RUN_INIT                                                                                   \
+	{                                                                                          \
+		.plan = PLAN_INIT, .lock_fd = -1, .lock_err = ERROR_INIT, .others = RUN_LIST_INIT, \
+		.leftovers = LEFTOVERS_INIT                                                        \
 	}
 
 /* Settles the request and plans it. For a run that may change the machine: takes the lock, puts
- * back what dead runs left, and refuses CPUs that another run has. */
+ * back what dead runs left, refuses CPUs that another run has, and leaves alone what could not be
+ * put back. */
 int run_prepare(struct run *run, const struct system *sys, struct options *options,
                 struct error *err);
 /* Applies, launches, waits, restores, reports. Ends the process as the command ended; returns only

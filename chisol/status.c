@@ -7,6 +7,8 @@
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
 
+#include <errno.h>
+
 static const char *const state_names[] = {
 	[RUN_LIVE] = "live",
 	[RUN_DEAD] = "dead",
@@ -27,6 +29,7 @@ struct told {
 	enum run_state state;
 	size_t n_settings;
 	size_t restored[RESTORE_FAILED + 1];
+	bool forgotten;
 	struct line *lines;
 	size_t n_lines, room;
 };
@@ -299,6 +302,16 @@ static void print_restored(FILE *out, const struct told *told)
 		             line->detail ? line->detail : line->path);
 		putc('\n', out);
 	}
+	if (told->forgotten)
+		escape_print(out, "  given up; what it had changed stands in %s/%s.forgotten",
+		             STATE_DIR, told->run->run_id);
+	else if (told->restored[RESTORE_FAILED])
+		escape_print(out,
+		             "  Try again when the reason is gone, or put it back by hand and give "
+		             "the run up: chisol --forget %s",
+		             told->run->run_id);
+	if (told->restored[RESTORE_FAILED])
+		putc('\n', out);
 }
 
 static void print_restore(FILE *out, const struct tale *tale)
@@ -310,16 +323,39 @@ static void print_restore(FILE *out, const struct tale *tale)
 	print_bad(out, tale);
 }
 
-/* Everything that can be restored is, and told of in the tale. Returns an error for what is not
- * told there. */
-static int restore_all(struct tale *tale, const struct system *sys, struct error *err)
+static int forget(struct tale *tale, const char *run_id, const struct system *sys,
+                  struct error *err)
+{
+	for (size_t i = 0; i < tale->list.n; i++) {
+		struct told *told = &tale->runs[i];
+		int rc = 0;
+
+		if (strcmp(told->run->run_id, run_id) != 0)
+			continue;
+		if (told->state == RUN_LIVE)
+			return error_set(err, EBUSY,
+			                 "cannot give up run %s: it is live, process %d", run_id,
+			                 told->run->pid);
+		if (told->restored[RESTORE_FAILED])
+			rc = run_forget(told->run, sys, err);
+		told->forgotten = told->restored[RESTORE_FAILED] && !rc;
+		return rc;
+	}
+	return error_set(err, ENOENT,
+	                 "cannot give up run \"%s\": chisol --status shows no such run", run_id);
+}
+
+/* Everything that can be restored is, and told of in the tale; run_id, if any, is given up. Returns
+ * an error for what is not told there. */
+static int restore_all(struct tale *tale, const struct system *sys, const char *run_id,
+                       struct error *err)
 {
 	_cleanup_close_ int lock = -1;
 	int rc;
 
 	/* Looking for something to do must not need what only doing it does: root. */
 	if (!sysroot_exists(&sys->root, STATE_DIR))
-		return 0;
+		return run_id ? forget(tale, run_id, sys, err) : 0;
 	rc = state_lock(&sys->root, &lock, err);
 	if (!rc)
 		rc = tale_begin(tale, sys, err);
@@ -329,21 +365,22 @@ static int restore_all(struct tale *tale, const struct system *sys, struct error
 		if (!tale->runs[i].restored[RESTORE_FAILED])
 			continue;
 		error_clear(err);
-		return 0;
+		rc = 0;
 	}
-	return rc;
+	return rc || !run_id ? rc : forget(tale, run_id, sys, err);
 }
 
-int restore_print(enum report_format format, const struct system *sys, FILE *out, struct error *err)
+int forget_print(enum report_format format, const struct system *sys, const char *run_id, FILE *out,
+                 struct error *err)
 {
 	_cleanup_tale_ struct tale tale = { 0 };
 	size_t left;
 
-	if (restore_all(&tale, sys, err))
+	if (restore_all(&tale, sys, run_id, err))
 		return EXIT_CHISOL;
 	left = tale.list.bad.n;
 	for (size_t i = 0; i < tale.list.n; i++)
-		left += tale.runs[i].n_lines;
+		left += tale.runs[i].forgotten ? 0 : tale.runs[i].n_lines;
 	if (format == REPORT_JSON) {
 		if (print_json(out, &tale, true, err))
 			return EXIT_CHISOL;
@@ -351,4 +388,9 @@ int restore_print(enum report_format format, const struct system *sys, FILE *out
 		print_restore(out, &tale);
 	}
 	return left ? 1 : 0;
+}
+
+int restore_print(enum report_format format, const struct system *sys, FILE *out, struct error *err)
+{
+	return forget_print(format, sys, NULL, out, err);
 }

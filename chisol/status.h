@@ -24,5 +24,8 @@ int status_print(enum report_format format, const struct system *sys, FILE *out,
  */
 int restore_print(enum report_format format, const struct system *sys, FILE *out,
                   struct error *err);
+/* The same, and gives up what of a dead run cannot be put back: that is then no reason for 1. */
+int forget_print(enum report_format format, const struct system *sys, const char *run_id, FILE *out,
+                 struct error *err);
 
 #endif

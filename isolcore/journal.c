@@ -21,15 +21,19 @@ static void free_json(json_t **json)
 }
 #define _cleanup_json_ _cleanup_(free_json)
 
+static void free_record(struct journal_record *record)
+{
+	free(record->name);
+	free(record->path);
+	free(record->found);
+	free(record->wanted);
+	free(record->left);
+}
+
 void journal_free(struct journal *j)
 {
-	for (size_t i = 0; i < j->n_records; i++) {
-		free(j->records[i].name);
-		free(j->records[i].path);
-		free(j->records[i].found);
-		free(j->records[i].wanted);
-		free(j->records[i].left);
-	}
+	for (size_t i = 0; i < j->n_records; i++)
+		free_record(&j->records[i]);
 	free(j->records);
 	free(j->path);
 	free(j->run_id);
@@ -112,6 +116,15 @@ static struct journal_record *find_record(struct journal *j, json_int_t seq)
 			high = middle;
 	}
 	return NULL;
+}
+
+static void drop_record(struct journal *j, struct journal_record *record)
+{
+	size_t after = j->n_records - (size_t)(record - j->records) - 1;
+
+	free_record(record);
+	memmove(record, record + 1, after * sizeof(*record));
+	j->n_records--;
 }
 
 /* Text for people as a JSON string: one line, and valid UTF-8 whatever the arguments were. */
@@ -397,6 +410,16 @@ int journal_note_ended(struct journal *j, struct error *err)
 	return append(j, json, err);
 }
 
+int journal_note_restored(struct journal *j, unsigned int seq, struct error *err)
+{
+	_cleanup_json_ json_t *json = json_pack("{s:I}", "restored", (json_int_t)seq);
+	struct journal_record *record = find_record(j, seq);
+
+	if (record)
+		drop_record(j, record);
+	return append(j, json, err);
+}
+
 int journal_sync(struct journal *j, struct error *err)
 {
 	return fsync(j->fd) ? error_errno(err, errno, "cannot write %s to disk", j->path) : 0;
@@ -523,6 +546,22 @@ static int parse_writing(struct journal *j, json_t *json, const char **fault)
 	return 0;
 }
 
+static int parse_restored(struct journal *j, json_t *json, const char **fault)
+{
+	struct journal_record *record;
+	json_error_t error;
+	json_int_t seq;
+
+	*fault = "what is restored is no record";
+	if (json_unpack_ex(json, &error, JSON_STRICT, "{s:I}", "restored", &seq))
+		return -EINVAL;
+	record = find_record(j, seq);
+	if (!record)
+		return -EINVAL;
+	drop_record(j, record);
+	return 0;
+}
+
 static int parse_command(struct journal *j, json_t *json, const char **fault)
 {
 	json_error_t error;
@@ -550,6 +589,8 @@ static int parse_line(struct journal *j, const char *text, size_t size, const ch
 		return parse_amendment(j, json, fault);
 	if (json_object_get(json, "writing"))
 		return parse_writing(j, json, fault);
+	if (json_object_get(json, "restored"))
+		return parse_restored(j, json, fault);
 	if (json_object_get(json, "command_pid"))
 		return parse_command(j, json, fault);
 	return parse_record(j, json, fault);

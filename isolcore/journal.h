@@ -90,6 +90,8 @@ int journal_amend_left(struct journal *j, unsigned int seq, const char *left, st
 int journal_note_begun(struct journal *j, unsigned int seq, struct error *err);
 /* What came of the last write is in the journal. */
 int journal_note_ended(struct journal *j, struct error *err);
+/* The record is done with and leaves the journal. */
+int journal_note_restored(struct journal *j, unsigned int seq, struct error *err);
 int journal_sync(struct journal *j, struct error *err);
 /* For --status only, so not synced. */
 int journal_note_command(struct journal *j, pid_t pid, struct error *err);

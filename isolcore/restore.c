@@ -6,6 +6,12 @@
 
 #include <errno.h>
 
+struct attempt {
+	enum knob_restored restored;
+	char *detail;
+	char *left; /* how it reads, where putting it back failed */
+};
+
 /*
  * Every run above that found what this one made gets what this one found. Those are the next one
  * and, as long as a run did not get what it wanted and left the knob as it was, the ones after it.
@@ -74,7 +80,7 @@ static enum knob_restored judge_absent(const struct journal_record *record,
 }
 
 static enum knob_restored write_back(const struct journal_record *record, const struct system *sys,
-                                     char **detail)
+                                     struct attempt *attempt)
 {
 	const struct knob_type *type = record->type;
 	_cleanup_error_ struct error write_error = ERROR_INIT, read_error = ERROR_INIT;
@@ -84,23 +90,29 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 	type->write(sys, record->path, record->found, &write_error);
 	rc = type->read(sys, record->path, &now, &read_error);
 	if (errno_is_absent(-rc))
-		return judge_absent(record, sys, RESTORE_DONE, detail);
+		return judge_absent(record, sys, RESTORE_DONE, &attempt->detail);
 	if (!rc && knob_same(type, now, record->found))
 		return RESTORE_DONE;
 	if (write_error.err)
-		*detail = xstrdup(write_error.text);
+		attempt->detail = xstrdup(write_error.text);
 	else if (rc)
-		*detail = xstrdup(read_error.text);
+		attempt->detail = xstrdup(read_error.text);
 	else
-		*detail = xasprintf("\"%s\" was written to %s, and it reads \"%s\"",
-		                    record->found ? record->found : "", record->path, now);
+		attempt->detail = xasprintf("\"%s\" was written to %s, and it reads \"%s\"",
+		                            record->found ? record->found : "", record->path, now);
+	xreplace(&attempt->left, now);
 	return RESTORE_FAILED;
 }
 
-/* in_flight: the run died between its write and the note of what the kernel made of it, so what is
- * neither found nor wanted is not known to be anybody else's. */
+/* The run died between its write and the note of what the kernel made of it: what is neither found
+ * nor wanted is not known to be anybody else's. */
+static bool is_in_flight(const struct journal *j, const struct journal_record *record)
+{
+	return j->in_flight && j->in_flight_seq == record->seq;
+}
+
 static enum knob_restored compare_and_swap(const struct journal_record *record, bool in_flight,
-                                           const struct system *sys, char **detail)
+                                           const struct system *sys, struct attempt *attempt)
 {
 	const struct knob_type *type = record->type;
 	_cleanup_error_ struct error error = ERROR_INIT;
@@ -108,34 +120,30 @@ static enum knob_restored compare_and_swap(const struct journal_record *record, 
 	int rc = type->read(sys, record->path, &now, &error);
 
 	if (errno_is_absent(-rc))
-		return judge_absent(record, sys, RESTORE_NONE, detail);
+		return judge_absent(record, sys, RESTORE_NONE, &attempt->detail);
 	if (rc) {
-		*detail = xstrdup(error.text);
+		attempt->detail = xstrdup(error.text);
 		return RESTORE_FAILED;
 	}
 	if (knob_same(type, now, record->found))
 		return RESTORE_NONE;
 	if (in_flight || knob_same(type, now, journal_made(record)) ||
-	    knob_same(type, now, record->wanted))
-		return write_back(record, sys, detail);
-	*detail = xasprintf("%s reads \"%s\", neither what the run wrote (\"%s\") nor what it "
-	                    "found (\"%s\")",
-	                    record->path, now, journal_made(record),
-	                    record->found ? record->found : "");
+	    knob_same(type, now, record->wanted) ||
+	    (attempt->left && knob_same(type, now, attempt->left)))
+		return write_back(record, sys, attempt);
+	attempt->detail = xasprintf(
+		"%s reads \"%s\", neither what the run wrote (\"%s\") nor what it "
+		"found (\"%s\")",
+		record->path, now, journal_made(record), record->found ? record->found : "");
 	return RESTORE_FOREIGN;
 }
-
-struct outcome {
-	enum knob_restored restored;
-	char *detail;
-};
 
 /*
  * Twice, as what fails the first time may depend on what comes after it: a value in a group that
  * is removed later is gone with it.
  */
 static void restore_records(struct journal *self, struct run_list *list, const struct system *sys,
-                            struct outcome *outcomes)
+                            struct attempt *attempts)
 {
 	_cleanup_holders_ struct holders holders = HOLDERS_INIT;
 
@@ -146,18 +154,27 @@ static void restore_records(struct journal *self, struct run_list *list, const s
 			const struct holder *above;
 			size_t n = holders_of(&holders, record, &above);
 
-			if (pass && outcomes[i].restored != RESTORE_FAILED)
+			if (pass && attempts[i].restored != RESTORE_FAILED)
 				continue;
-			free(outcomes[i].detail);
-			outcomes[i].detail = NULL;
-			outcomes[i].restored =
-				n ? hand_over(record, above, n, sys, &outcomes[i].detail)
-				  : compare_and_swap(record,
-			                             self->in_flight &&
-			                                     self->in_flight_seq == record->seq,
-			                             sys, &outcomes[i].detail);
+			xreplace(&attempts[i].detail, NULL);
+			attempts[i].restored =
+				n ? hand_over(record, above, n, sys, &attempts[i].detail)
+				  : compare_and_swap(record, is_in_flight(self, record), sys,
+			                             &attempts[i]);
 		}
 	}
+}
+
+int run_forget(const struct journal *j, const struct system *sys, struct error *err)
+{
+	_cleanup_close_ int dir = state_open(&sys->root, err);
+	_cleanup_free_ char *kept = xasprintf("%s.forgotten", j->run_id);
+
+	if (dir < 0)
+		return dir;
+	if (renameat(dir, strrchr(j->path, '/') + 1, dir, kept))
+		return error_errno(err, errno, "cannot rename %s to %s", j->path, kept);
+	return 0;
 }
 
 static int remove_file(const struct sysroot *root, const char *path, struct error *err)
@@ -182,28 +199,57 @@ static int sync_amended(struct run_list *list, const struct journal *self, struc
 	return rc;
 }
 
+/*
+ * What is back is no longer the run's, whatever it reads the next time; and what a failed attempt
+ * made of a setting is. Where that cannot be noted, the next attempt goes by what there was.
+ */
+static void keep_failed(struct journal *self, const struct system *sys,
+                        const struct attempt *attempts)
+{
+	int rc = journal_open(self, sys, NULL);
+
+	for (size_t i = self->n_records; !rc && i-- > 0;) {
+		const struct journal_record *record = &self->records[i];
+
+		if (attempts[i].restored != RESTORE_FAILED)
+			rc = journal_note_restored(self, record->seq, NULL);
+		else if (attempts[i].left && strcmp(attempts[i].left, journal_made(record)) != 0)
+			rc = journal_amend_left(self, record->seq, attempts[i].left, NULL);
+	}
+	if (!rc)
+		journal_sync(self, NULL);
+}
+
 /* self is an element of the list, or a run whose journal somebody removed. */
 static int restore(struct journal *self, struct run_list *list, const struct system *sys,
                    restore_outcome_fn *outcome, void *ctx, struct error *err)
 {
-	struct outcome *outcomes = xcalloc(self->n_records, sizeof(*outcomes));
-	int rc = 0;
+	size_t n = self->n_records;
+	struct attempt *attempts = xcalloc(n, sizeof(*attempts));
+	int rc = 0, failed = 0;
 
-	restore_records(self, list, sys, outcomes);
+	restore_records(self, list, sys, attempts);
 	for (size_t i = self->n_records; i-- > 0;) {
 		const struct journal_record *record = &self->records[i];
 
 		if (outcome)
-			outcome(ctx, self, record, outcomes[i].restored, outcomes[i].detail);
-		if (outcomes[i].restored == RESTORE_FAILED && !rc)
-			rc = error_set(err, EIO, "cannot put %s back to \"%s\": %s", record->name,
-			               record->found ? record->found : "", outcomes[i].detail);
-		free(outcomes[i].detail);
+			outcome(ctx, self, record, attempts[i].restored, attempts[i].detail);
+		if (attempts[i].restored == RESTORE_FAILED && !failed)
+			failed = error_set(err, EIO, "cannot put %s back to \"%s\": %s",
+			                   record->name, record->found ? record->found : "",
+			                   attempts[i].detail);
 	}
-	free(outcomes);
-	if (!rc)
-		rc = sync_amended(list, self, err);
-	return rc ? rc : remove_file(&sys->root, self->path, err);
+	rc = sync_amended(list, self, failed ? NULL : err);
+	if (!rc && failed)
+		keep_failed(self, sys, attempts);
+	for (size_t i = 0; i < n; i++) {
+		free(attempts[i].detail);
+		free(attempts[i].left);
+	}
+	free(attempts);
+	if (failed || rc)
+		return failed ? failed : rc;
+	return remove_file(&sys->root, self->path, err);
 }
 
 /* The dead runs of this boot above the given order, the youngest first. They leave the list. */

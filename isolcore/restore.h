@@ -23,7 +23,8 @@ typedef void restore_outcome_fn(void *ctx, const struct journal *run,
                                 const char *detail);
 
 /*
- * Puts back what the journal lists and removes it; RESTORE_FAILED keeps it, for a later --restore.
+ * Puts back what the journal lists and removes it; RESTORE_FAILED keeps it, with what failed, for a
+ * later --restore.
  * The journal is read from disk again first, as other runs may have amended it. The lock must be
  * held. outcome may be NULL. Returns 0, or -errno with the sentence of the first that failed,
  * having gone on with the others.
@@ -35,5 +36,9 @@ int run_restore(struct journal *j, const struct system *sys, restore_outcome_fn 
  * crash left of unfinished ones. The lock must be held. */
 int run_restore_dead(const struct system *sys, restore_outcome_fn *outcome, void *ctx,
                      struct error *err);
+
+/* Gives up what could not be put back: the journal is kept as RUN_ID.forgotten, for people. The
+ * run must be dead, and the lock held. */
+int run_forget(const struct journal *j, const struct system *sys, struct error *err);
 
 #endif

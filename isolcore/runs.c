@@ -105,7 +105,7 @@ unsigned long long run_list_next_order(const struct run_list *list)
 void run_list_cpus(const struct run_list *list, const struct system *sys, struct cpumask *taken)
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (run_state(&list->runs[i], sys) == RUN_LIVE)
+		if (run_state(&list->runs[i], sys) != RUN_OTHER_BOOT)
 			cpumask_or(taken, &list->runs[i].cpus);
 }
 
@@ -116,12 +116,22 @@ int run_list_check_cpus(const struct run_list *list, const struct system *sys,
 		const struct journal *run = &list->runs[i];
 		_cleanup_cpumask_ struct cpumask both = CPUMASK_INIT;
 		_cleanup_free_ char *cpus = NULL;
+		enum run_state state;
 
-		if (!cpumask_intersects(&run->cpus, wanted) || run_state(run, sys) != RUN_LIVE)
+		if (!cpumask_intersects(&run->cpus, wanted))
+			continue;
+		state = run_state(run, sys);
+		if (state == RUN_OTHER_BOOT)
 			continue;
 		cpumask_copy(&both, &run->cpus);
 		cpumask_and(&both, wanted);
 		cpus = cpumask_list(&both);
+		if (state == RUN_DEAD)
+			return error_set(err, EBUSY,
+			                 "cannot use CPU %s: run %s (%s), which had it, was killed "
+			                 "and cannot be put back; choose other CPUs or see chisol "
+			                 "--restore",
+			                 cpus, run->run_id, run->command);
 		return error_set(err, EBUSY,
 		                 "cannot use CPU %s: run %s (process %d: %s) has it; choose other "
 		                 "CPUs or wait for that run to end (chisol --status lists them)",

@@ -37,9 +37,9 @@ enum run_state run_state(const struct journal *j, const struct system *sys);
 
 /* The order for the next run's journal: above all that are there. */
 unsigned long long run_list_next_order(const struct run_list *list);
-/* Adds the CPUs of the live runs to taken. */
+/* Adds the CPUs of live runs to taken, and of dead ones, which may still hold them. */
 void run_list_cpus(const struct run_list *list, const struct system *sys, struct cpumask *taken);
-/* -EBUSY, naming the run and the CPUs, if a live run has one of the wanted CPUs. */
+/* -EBUSY, naming the run and the CPUs, if one of these runs has one of the wanted CPUs. */
 int run_list_check_cpus(const struct run_list *list, const struct system *sys,
                         const struct cpumask *wanted, struct error *err);
 

@@ -59,6 +59,67 @@ end() {
 	[ -z "$(find /run/chisol -name '*.journal')" ]
 }
 
+@test "what cannot be put back of a dead run keeps no other run from starting, until it is given up" {
+	local id cpu
+	cpu=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
+	start 77
+	end "${pids[0]}" KILL
+	id=$(basename /run/chisol/"${pids[0]}"-*.journal .journal)
+	sed -i 's/"found":"[^"]*"/"found":"no number"/' "/run/chisol/$id.journal"
+	run "$CHISOL" --restore
+	[ "$status" = 1 ]
+	[[ $output == *"not put back: vmstat.stat_interval: "*"chisol --forget $id"* ]]
+	# What is left over is not touched: what is tried is refused, what is required ends the launch.
+	run "$CHISOL" --set vmstat.stat_interval=88 --set vmstat.policy=try cat $FILE
+	[ "$status" = 0 ]
+	[ "${lines[0]}" = 77 ]
+	[[ $output == *"run $id was killed"*"chisol --forget $id"* ]]
+	run "$CHISOL" --set vmstat.stat_interval=88 --set vmstat.policy=require true
+	[ "$status" = 125 ]
+	[[ $output == *"run $id was killed"* ]]
+	[ "$(<$FILE)" = 77 ]
+	# Everything else goes on.
+	run "$CHISOL" -c "$cpu" --set irq.policy=try --report json:report.json true
+	[ "$status" = 0 ]
+	jq -e --arg id "$id" '[.notes[] | select(.reason == "restore-failed" and (.text | contains($id)))] |
+		length == 1' report.json
+
+	run "$CHISOL" --forget 1-1
+	[ "$status" = 125 ]
+	run "$CHISOL" --forget "$id"
+	[ "$status" = 0 ]
+	[[ $output == *"given up"*"/run/chisol/$id.forgotten"* ]]
+	[ -s "/run/chisol/$id.forgotten" ]
+	rm "/run/chisol/$id.forgotten"
+	run "$CHISOL" --set vmstat.stat_interval=88 --set vmstat.policy=require cat $FILE
+	[ "${lines[0]}" = 88 ]
+	[ "$(<$FILE)" = 77 ]
+	echo "$before" >$FILE
+}
+
+@test "what a failed attempt to put back made of a setting is put back by the next one" {
+	local sweep=$REPO/build/tests/sweep/sweep.so
+	[ -e "$sweep" ] || skip "needs $sweep (make programs)"
+	echo 33 >$FILE
+	start 77
+	end "${pids[0]}" KILL
+	run env LD_PRELOAD="$sweep" SWEEP_ROUND=$FILE "$CHISOL" --restore
+	[ "$status" = 1 ]
+	[ "$(<$FILE)" = 30 ]
+	run "$CHISOL" --restore
+	[ "$status" = 0 ]
+	[ "$(<$FILE)" = 33 ]
+	echo "$before" >$FILE
+}
+
+@test "a live run cannot be given up" {
+	start 77
+	run "$CHISOL" --forget "$(basename /run/chisol/"${pids[0]}"-*.journal .journal)"
+	[ "$status" = 125 ]
+	[[ $output == *"it is live, process ${pids[0]}"* ]]
+	end "${pids[0]}" TERM
+}
+
 @test "--status names a setting that somebody changed, and --restore leaves it alone" {
 	start 77
 	echo 33 >$FILE

@@ -10,7 +10,7 @@
 #include "tree.h"
 
 #include "../../isolcore/facility.h"
-#include "../../isolcore/restore.h"
+#include "../../isolcore/leftovers.h"
 #include "../../isolcore/state.h"
 
 static const struct tree_file machine_files[] = {
@@ -739,6 +739,66 @@ static void what_cannot_be_put_back_stays_in_the_journal(void **state)
 	assert_int_equal(n_journals(tree), 0);
 }
 
+static void what_cannot_be_put_back_is_left_alone_by_others_and_what_is_back_is_nobodys(
+	void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT, next = PLAN_INIT;
+	_cleanup_(leftovers_free) struct leftovers leftovers = LEFTOVERS_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j = JOURNAL_INIT;
+	_cleanup_close_ int fd = lock(tree);
+
+	(void)state;
+	assert_true(fd >= 0);
+	put_settings(tree);
+	plan_settings(&plan, tree, POLICY_TRY);
+	make_journal(&j, tree, &plan, "7-7", 1);
+	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	/* A file cannot be made to be gone. */
+	assert_int_equal(journal_amend_found(&j, 3, NULL, &err), 0);
+	journal_free(&j);
+	assert_int_equal(run_restore_dead(&tree->sys, leftovers_note, &leftovers, &err), -EIO);
+	assert_int_equal(leftovers.n, 1);
+	assert_string_equal(leftovers.all[0].path, settings[3].path);
+
+	/* A younger run leaves it alone, and takes what it wants of the rest. */
+	plan_settings(&next, tree, POLICY_TRY);
+	leftovers_refuse(&leftovers, &next);
+	assert_int_equal(next.n_notes, 1);
+	assert_int_equal(next.knobs[3]->state, KNOB_REFUSED);
+	assert_ptr_equal(next.knobs[3]->reason, REASON_RESTORE_FAILED);
+	assert_int_equal(next.knobs[0]->state, KNOB_PLANNED);
+
+	/* The value that the run wanted is somebody else's now. */
+	tree_put(tree, settings[0].path, "120\n");
+	error_clear(&err);
+	assert_int_equal(run_restore_dead(&tree->sys, leftovers_note, &leftovers, &err), -EIO);
+	assert_int_equal(leftovers.n, 2);
+	tree_expect(tree, settings[0].path, "120\n");
+}
+
+static void a_run_that_is_given_up_is_kept_for_people_only(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_journal_ struct journal j = JOURNAL_INIT;
+	_cleanup_close_ int fd = lock(tree);
+
+	(void)state;
+	assert_true(fd >= 0);
+	put_settings(tree);
+	plan_settings(&plan, tree, POLICY_TRY);
+	make_journal(&j, tree, &plan, "7-7", 1);
+	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	assert_int_equal(run_forget(&j, &tree->sys, &err), 0);
+	assert_int_equal(n_journals(tree), 0);
+	assert_true(sysroot_exists(&tree->sys.root, "/run/chisol/7-7.forgotten"));
+	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
+	tree_expect(tree, settings[0].path, "120\n");
+}
+
 static void a_state_directory_that_others_can_write_to_is_refused(void **state)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
@@ -894,6 +954,9 @@ int main(void)
 		cmocka_unit_test(a_journal_of_another_boot_is_cleared_and_not_replayed),
 		cmocka_unit_test(a_run_is_put_back_though_somebody_removed_its_journal),
 		cmocka_unit_test(what_cannot_be_put_back_stays_in_the_journal),
+		cmocka_unit_test(
+			what_cannot_be_put_back_is_left_alone_by_others_and_what_is_back_is_nobodys),
+		cmocka_unit_test(a_run_that_is_given_up_is_kept_for_people_only),
 		cmocka_unit_test(a_state_directory_that_others_can_write_to_is_refused),
 		cmocka_unit_test(task_settings_are_kept_in_the_order_of_their_stages),
 		cmocka_unit_test(where_nothing_may_be_written_what_is_tried_is_refused),
