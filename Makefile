@@ -48,7 +48,8 @@ SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 CORE_SRC   := $(wildcard isolcore/*.c)
 PROBE_SRC  := $(wildcard probe/*.c)
-TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c attach.c) # libisolprobe
+TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c gap_ring.c worst.c \
+	      attach.c) # libisolprobe
 CHISOL_SRC := $(wildcard chisol/*.c)
 ISOLPROBE_SRC := $(wildcard probe/cmd/*.c)
 LIB_SRC    := $(CORE_SRC) $(PROBE_SRC) $(filter-out %/main.c,$(CHISOL_SRC) $(ISOLPROBE_SRC))

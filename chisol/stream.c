@@ -44,17 +44,19 @@ static void stream_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t 
 
 int stream_begin(struct stream *stream, const struct run_report *report, struct error *err)
 {
+	const struct trace_listener listener = { stream, stream_break, stream_unseen };
 	const struct options *options = stream->options;
+	bool asked = false;
 
 	for (size_t i = 0; i < options->n_sinks; i++) {
 		if (options->sinks[i].format != REPORT_JSONL)
 			continue;
 		if (report_sink_empty(&options->sinks[i], err))
 			return -err->err;
-		stream->watch->on_break = stream_break;
-		stream->watch->on_unseen = stream_unseen;
-		stream->watch->ctx = stream;
+		asked = true;
 	}
+	if (asked)
+		trace_watch_listen(stream->watch, &listener);
 	stream_object(stream, json_stream_head(report));
 	return 0;
 }

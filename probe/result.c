@@ -28,8 +28,8 @@ static void add_lists(struct result *result, const struct tick_record *r)
 	struct isolprobe_gap *next = result->list;
 
 	shown->worst = next;
-	for (uint32_t i = 0; i < r->n_worst && r->worst[i].length >= r->threshold; i++)
-		*next++ = convert(r, &r->worst[i]);
+	for (uint32_t i = 0; i < r->worst.n && tick_worst(r)[i].length >= r->threshold; i++)
+		*next++ = convert(r, &tick_worst(r)[i]);
 	shown->n_worst = (uint32_t)(next - shown->worst);
 	shown->first = next;
 	shown->n_first = r->n_first;
@@ -64,7 +64,7 @@ struct isolprobe_result *isolprobe_end_(const struct isolprobe *probe)
 
 	if (!r)
 		return NULL;
-	result = calloc(1, sizeof(*result) + (r->n_worst + r->n_first) * sizeof(*result->list));
+	result = calloc(1, sizeof(*result) + (r->worst.n + r->n_first) * sizeof(*result->list));
 	if (result) {
 		result->scale = r->scale;
 		result->min = r->min;

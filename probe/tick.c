@@ -104,45 +104,12 @@ static enum isolprobe_class classify(struct tick_record *r)
 	return found ? ISOLPROBE_INTERRUPT : ISOLPROBE_RETURN;
 }
 
-static void sift_down(struct tick_gap *heap, uint32_t n, uint32_t at)
-{
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		struct tick_gap gap = heap[at];
-
-		if (child + 1 < n && heap[child + 1].length < heap[child].length)
-			child++;
-		if (child >= n || heap[child].length >= gap.length)
-			return;
-		heap[at] = heap[child];
-		heap[child] = gap;
-		at = child;
-	}
-}
-
 static void keep_worst(struct tick_record *r, const struct tick_gap *gap)
 {
-	if (r->n_worst < r->room_worst) {
-		uint32_t at = r->n_worst++;
+	struct tick_gap displaced;
 
-		for (; at && r->worst[(at - 1) / 2].length > gap->length; at = (at - 1) / 2)
-			r->worst[at] = r->worst[(at - 1) / 2];
-		r->worst[at] = *gap;
-	} else if (r->n_worst && gap->length > r->worst[0].length) {
-		r->worst[0] = *gap;
-		sift_down(r->worst, r->n_worst, 0);
-	}
-}
-
-static void sort_worst(struct tick_record *r)
-{
-	for (uint32_t n = r->n_worst; n > 1;) {
-		struct tick_gap least = r->worst[0];
-
-		r->worst[0] = r->worst[--n];
-		r->worst[n] = least;
-		sift_down(r->worst, n, 0);
-	}
+	if (worst_wants(&r->worst, gap->length))
+		worst_add(&r->worst, gap, &displaced);
 }
 
 static void set_max_quiet(struct tick_record *r, uint64_t until)
@@ -159,7 +126,7 @@ static struct tick_gap observe(struct tick_record *r, uint64_t start, uint64_t e
 {
 	enum isolprobe_class what = classify(r);
 
-	return (struct tick_gap){ start, end - start, current_cpu(r), what };
+	return (struct tick_gap){ end - start, start, current_cpu(r), what };
 }
 
 static void count_break(struct tick_record *r, const struct tick_gap *gap)
@@ -175,6 +142,8 @@ static void count_break(struct tick_record *r, const struct tick_gap *gap)
 	r->quiet_since = gap->start + gap->length + r->loop;
 	if (r->n_first < r->room_first)
 		r->first[r->n_first++] = *gap;
+	if (r->ring)
+		gap_ring_put(r->ring, gap);
 }
 
 static void record_gap(struct tick_record *r, struct tick_gap gap)
@@ -323,10 +292,9 @@ static struct tick_record *map_record(uint32_t n_worst, uint32_t n_first)
 	if (memory == MAP_FAILED)
 		return NULL;
 	r->mapped = size;
-	r->room_worst = n_worst;
+	r->worst = (struct worst){ r + 1, sizeof(struct tick_gap), 0, n_worst };
 	r->room_first = n_first;
-	r->worst = (struct tick_gap *)(r + 1);
-	r->first = r->worst + n_worst;
+	r->first = (struct tick_gap *)(r + 1) + n_worst;
 	return r;
 }
 
@@ -382,6 +350,7 @@ int tick_begin(struct isolprobe *probe, const struct tick_options *options)
 	if (options->threshold_ns)
 		r->threshold = clock_steps(&r->scale, options->threshold_ns) + 1;
 	r->shortest = r->min = UINT64_MAX;
+	r->ring = options->ring;
 	r->cpu = current_cpu(r);
 	r->begin_point = clock_now();
 	current = r;
@@ -415,7 +384,7 @@ struct tick_record *tick_take(const struct isolprobe *probe)
 	if (r->stage == TICK_LEARNS_VALLEY)
 		learnt_valley(r);
 	set_max_quiet(r, r->end);
-	sort_worst(r);
+	worst_sort(&r->worst);
 	if (!r->scale_is_final && r->end_point.ns - r->begin_point.ns > LEARN_NS)
 		clock_fit(&r->scale, (struct clock_point[]){ r->begin_point, r->end_point }, 2,
 		          &off_ns);

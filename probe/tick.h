@@ -17,15 +17,10 @@
 #include <stdbool.h>
 
 #include "clock.h"
+#include "gap_ring.h"
 #include "histogram.h"
 #include "isolprobe.h"
-
-struct tick_gap {
-	uint64_t start;  /* counter at the last tick before it */
-	uint64_t length; /* without the usual loop */
-	uint32_t cpu;    /* after it */
-	uint32_t what;   /* enum isolprobe_class */
-};
+#include "worst.h"
 
 /* Of the breaks of one class. */
 struct tick_total {
@@ -38,6 +33,7 @@ struct tick_options {
 	uint64_t threshold_ns;           /* 0: to be found */
 	const struct clock_scale *scale; /* NULL: to be found */
 	uint32_t n_worst, n_first;       /* how many gaps to keep */
+	struct gap_ring *ring;           /* where breaks go as well; NULL: nowhere */
 };
 
 enum tick_stage {
@@ -79,9 +75,10 @@ struct tick_record {
 	struct tick_gap learnt[TICK_LEARN];
 	uint32_t n_learnt;
 
-	struct tick_gap *worst; /* a heap, the shortest on top; after tick_take() longest first */
+	struct worst worst; /* of struct tick_gap; after tick_take() the longest first */
 	struct tick_gap *first;
-	uint32_t n_worst, n_first, room_worst, room_first;
+	uint32_t n_first, room_first;
+	struct gap_ring *ring;
 	size_t mapped;
 };
 
@@ -89,6 +86,10 @@ struct tick_record {
 int tick_begin(struct isolprobe *probe, const struct tick_options *options);
 /* The calling thread's record, or NULL. */
 struct tick_record *tick_current(void);
+static inline const struct tick_gap *tick_worst(const struct tick_record *record)
+{
+	return record->worst.elements;
+}
 /* Ends and hands over the record; NULL if nothing had begun. */
 struct tick_record *tick_take(const struct isolprobe *probe);
 void tick_free(struct tick_record *record);

@@ -113,8 +113,8 @@ static void on_break(void *ctx, const struct isolation_break *brk)
 
 	if (brk->start < tw->began)
 		return;
-	if (tw->on_break)
-		tw->on_break(tw->ctx, brk);
+	for (size_t i = 0; i < tw->n_listeners; i++)
+		tw->listeners[i].on_break(tw->listeners[i].ctx, brk);
 	if (brk->start < tw->began + tw->grace) {
 		add_break(&cpu->startup, length);
 		return;
@@ -139,8 +139,8 @@ static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
 	if (start < tw->began)
 		start = tw->began;
 	add_break(&find_cpu(tw, cpu)->unseen, end - start);
-	if (tw->on_unseen)
-		tw->on_unseen(tw->ctx, cpu, start, end);
+	for (size_t i = 0; i < tw->n_listeners; i++)
+		tw->listeners[i].on_unseen(tw->listeners[i].ctx, cpu, start, end);
 }
 
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
@@ -164,6 +164,13 @@ int trace_watch_open(struct trace_watch *tw, const struct system *sys, const str
 		break_tracker_init(&w->tracker, w->cpu, &tw->env);
 	}
 	return trace_events_open(&tw->events, sys, cpus, ring_size, err);
+}
+
+void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener)
+{
+	tw->listeners = xgrow(tw->listeners, tw->n_listeners + 1, &tw->listeners_room,
+	                      sizeof(*tw->listeners));
+	tw->listeners[tw->n_listeners++] = *listener;
 }
 
 static void on_event(void *ctx, unsigned int cpu, const struct trace_event *event, uint64_t lost,
@@ -231,6 +238,7 @@ void trace_watch_free(struct trace_watch *tw)
 	for (size_t i = 0; i < tw->n_worst; i++)
 		free(tw->worst[i].parts);
 	free(tw->cpus);
+	free(tw->listeners);
 	tasks_free(&tw->known);
 	tasks_free(&tw->kthreads);
 	*tw = (struct trace_watch){ 0 };

@@ -32,8 +32,13 @@ struct watched_cpu {
 	bool went_offline;
 };
 
-typedef void trace_watch_fn(void *ctx, const struct isolation_break *brk);
-typedef void trace_unseen_fn(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);
+/* Who wants to hear of what is found, as it is found. */
+struct trace_listener {
+	void *ctx;
+	void (*on_break)(void *ctx, const struct isolation_break *brk);
+	/* A stretch of time of which the kernel told nothing. */
+	void (*on_unseen)(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);
+};
 
 struct trace_watch {
 	const struct system *sys;
@@ -48,14 +53,14 @@ struct trace_watch {
 	struct tasks known, kthreads; /* tasks that were looked up */
 	uint64_t began, ended;        /* CLOCK_MONOTONIC, ns; ended is 0 during the run */
 	uint64_t grace;               /* ns after began */
-	trace_watch_fn *on_break;     /* NULL: nobody asks */
-	trace_unseen_fn *on_unseen;   /* NULL: nobody asks */
-	void *ctx;
+	struct trace_listener *listeners;
+	size_t n_listeners, listeners_room;
 };
 
 /* As trace_events_open(): before the command starts. */
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
                      size_t ring_size, struct error *err);
+void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener);
 /* The command runs since then (ring_clock()), as this process. */
 void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time);
 /* To be called often enough that no ring runs full. */

@@ -85,8 +85,10 @@ static bool read_run_delay(const struct sysroot *root, unsigned long long *ns)
 
 static int run_loop(struct worker *w, struct tick_record **record)
 {
-	struct tick_options options = { w->stage->threshold_ns, w->stage->scale,
-		                        w->stage->args->n_gaps, w->stage->args->n_gaps };
+	struct tick_options options = { .threshold_ns = w->stage->threshold_ns,
+		                        .scale = w->stage->scale,
+		                        .n_worst = w->stage->args->n_gaps,
+		                        .n_first = w->stage->args->n_gaps };
 	struct isolprobe probe;
 	unsigned long long before, after;
 	bool known = read_run_delay(&w->stage->sys->root, &before);

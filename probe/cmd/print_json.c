@@ -146,7 +146,7 @@ static json_t *cpu_object(const struct figures *f, const struct measured *m)
 		set_integer(object, "run_delay_ns", m->run_delay_ns);
 	json_object_set_new(object, "breaks", breaks_object(f));
 	json_object_set_new(object, "histogram", histogram_array(f, r));
-	json_object_set_new(object, "worst", gap_array(r, r->worst, r->n_worst));
+	json_object_set_new(object, "worst", gap_array(r, tick_worst(r), r->worst.n));
 	json_object_set_new(object, "first", gap_array(r, r->first, r->n_first));
 	return object;
 }

@@ -139,9 +139,9 @@ static void print_worst(FILE *out, const struct outcome *o)
 
 		for (size_t i = 0; i < o->run->n_measured; i++) {
 			r = o->run->measured[i].record;
-			if (next[i] < r->n_worst && r->worst[next[i]].length >= r->threshold &&
-			    (!gap || r->worst[next[i]].length > gap->length)) {
-				gap = &r->worst[next[i]];
+			if (next[i] < r->worst.n && tick_worst(r)[next[i]].length >= r->threshold &&
+			    (!gap || tick_worst(r)[next[i]].length > gap->length)) {
+				gap = &tick_worst(r)[next[i]];
 				from = i;
 			}
 		}

@@ -21,7 +21,7 @@
 static const struct clock_scale one_ghz = { 1, 0 };
 
 /* Gaps of seconds, and a threshold of one: what this machine does meanwhile is shorter. */
-static const struct tick_options options = { SECOND, &one_ghz, 8, 4 };
+static const struct tick_options options = { SECOND, &one_ghz, 8, 4, NULL };
 
 /* A pass of a given length that ends now. */
 static void pass(struct isolprobe *probe, uint64_t length)
@@ -52,9 +52,9 @@ static void the_worst_and_the_first_are_kept_exactly(void **state)
 		pass(&probe, (i * 77 % N_GAPS + 1) * 10 * SECOND + LOOP);
 	r = tick_take(&probe);
 	assert_non_null(r);
-	assert_int_equal(r->n_worst, 8);
+	assert_int_equal(r->worst.n, 8);
 	for (uint64_t i = 0; i < 8; i++)
-		assert_int_equal(r->worst[i].length, (N_GAPS - i) * 10 * SECOND);
+		assert_int_equal(tick_worst(r)[i].length, (N_GAPS - i) * 10 * SECOND);
 	assert_int_equal(r->n_first, 4);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(r->first[i].length, (i * 77 % N_GAPS + 1) * 10 * SECOND);
@@ -98,7 +98,7 @@ static void gaps_while_the_loop_is_learnt_count_as_well(void **state)
 		pass(&probe, i == 500 ? 7 * SECOND + LOOP : LOOP);
 	r = tick_take(&probe);
 	assert_int_equal(r->n_breaks, 1);
-	assert_int_equal(r->worst[0].length, 7 * SECOND);
+	assert_int_equal(tick_worst(r)[0].length, 7 * SECOND);
 	tick_free(r);
 }
 
