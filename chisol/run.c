@@ -170,8 +170,13 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 
 	if (rc)
 		return rc;
-	if (run->lock_fd < 0 && plan_changes_system(&run->plan))
+	if (run->lock_fd < 0 && plan_changes_system(&run->plan)) {
+		if (!run->lock_err.err)
+			error_set(&run->lock_err, ENOLCK,
+			          "cannot change the machine: the plan was made without the lock "
+			          "on " STATE_DIR "; please report this");
 		rc = plan_refuse(&run->plan, &run->lock_err, err);
+	}
 	if (rc)
 		return rc;
 	/* What is required and cannot be had ends the run here, though nothing is to be written. */
