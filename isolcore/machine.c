@@ -29,10 +29,16 @@ static int read_mask(const struct sysroot *root, const char *path, struct cpumas
 	return 0;
 }
 
+/* Returns 1 if there is such a file, and 0 if not. */
 static int read_optional_mask(const struct sysroot *root, const char *path, struct cpumask *mask,
                               struct error *err)
 {
-	return sysroot_exists(root, path) ? read_mask(root, path, mask, err) : 0;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	int rc = read_mask(root, path, mask, &error);
+
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return 0;
+	return rc ? error_move(err, &error) : 1;
 }
 
 static int read_cpus(struct system *sys, struct error *err)
@@ -44,18 +50,18 @@ static int read_cpus(struct system *sys, struct error *err)
 	rc = read_mask(root, CPU_DIR "/online", &m->online, err);
 	if (!rc && cpumask_empty(&m->online))
 		rc = error_set(err, EINVAL, "cannot read " CPU_DIR "/online: no CPU is online");
-	if (!rc)
+	if (rc >= 0)
 		rc = read_optional_mask(root, CPU_DIR "/possible", &m->possible, err);
-	if (!rc)
+	if (rc >= 0)
 		rc = read_optional_mask(root, CPU_DIR "/present", &m->present, err);
-	if (!rc)
+	if (rc >= 0)
 		rc = read_optional_mask(root, CPU_DIR "/isolated", &m->isolated, err);
-	if (!rc)
+	if (rc >= 0)
 		rc = read_optional_mask(root, CPU_DIR "/nohz_full", &m->nohz_full, err);
-	m->has_nohz_full = sysroot_exists(root, CPU_DIR "/nohz_full");
+	m->has_nohz_full = rc > 0;
 	cpumask_or(&m->present, &m->online);
 	cpumask_or(&m->possible, &m->present);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 int system_open(struct system *sys, const char *dir, struct error *err)
