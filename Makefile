@@ -12,6 +12,7 @@ mandir     ?= $(datadir)/man
 docdir     ?= $(datadir)/doc/chisol
 sysconfdir ?= /etc
 confdir     = $(datadir)/chisol/conf
+preloaddir  = $(libdir)/chisol
 compdir     = $(datadir)/bash-completion/completions
 pkgconfdir  = $(datadir)/pkgconfig
 
@@ -40,6 +41,7 @@ JANSSON     = $(eval JANSSON := $$(shell pkg-config --libs jansson 2>/dev/null))
 comma      := ,
 
 BASE_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -DCHISOL_VERSION='"$(VERSION)"' \
+	       -DCHISOL_LIB_DIR='"$(preloaddir)"' \
 	       -DCHISOL_CONF_DIR='"$(confdir)"' -DCHISOL_SYSCONF_DIR='"$(sysconfdir)/chisol"' \
 	       $(PKG_CFLAGS)
 BASE_LDFLAGS = -pie -Wl,-z,relro,-z,now

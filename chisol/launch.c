@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "launch.h"
 
+#include "command.h"
 #include "supervise.h"
 
 #include <errno.h>
@@ -65,44 +66,10 @@ static int add_cpus_to_environment(const struct request *req, struct error *err)
 	return 0;
 }
 
-/* The file that execvp(3) means by a name; NULL if there is none. For messages only. */
-static char *find_command(const char *name)
-{
-	const char *path = getenv("PATH");
-
-	if (strchr(name, '/'))
-		return faccessat(AT_FDCWD, name, F_OK, AT_EACCESS) ? NULL : xstrdup(name);
-	for (path = path ? path : "/bin:/usr/bin"; *path; path += *path == ':') {
-		size_t n = strcspn(path, ":");
-		_cleanup_free_ char *file = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
-
-		if (!faccessat(AT_FDCWD, file, F_OK, AT_EACCESS))
-			return take_ptr(&file);
-		path += n;
-	}
-	return NULL;
-}
-
-/* The interpreter that the first line of a script names; NULL if it is none. The kernel looks at
- * no more than BINPRM_BUF_SIZE bytes either. */
-static char *script_interpreter(const char *file)
-{
-	char head[256];
-	_cleanup_close_ int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
-	const char *word;
-
-	if (n < 2 || memcmp(head, "#!", 2))
-		return NULL;
-	head[n] = '\0';
-	word = head + 2 + strspn(head + 2, " \t");
-	return xstrndup(word, strcspn(word, " \t\r\n"));
-}
-
 static int explain_missing(const char *name, struct error *err)
 {
-	_cleanup_free_ char *file = find_command(name),
-			    *interpreter = file ? script_interpreter(file) : NULL;
+	_cleanup_free_ char *file = command_find(name, F_OK),
+			    *interpreter = file ? command_interpreter(file) : NULL;
 
 	if (interpreter)
 		return error_set(err, ENOENT,
@@ -121,7 +88,7 @@ static int explain_missing(const char *name, struct error *err)
 
 static int explain_refused(const char *name, struct error *err)
 {
-	_cleanup_free_ char *file = find_command(name);
+	_cleanup_free_ char *file = command_find(name, F_OK);
 	struct statvfs fs;
 	struct stat st;
 
@@ -142,7 +109,8 @@ static int explain_refused(const char *name, struct error *err)
 }
 
 /* Returns only on failure. */
-static int exec_command(const struct request *req, int *exit_status, struct error *err)
+static int exec_command(const struct request *req, const struct launch_hooks *hooks,
+                        int *exit_status, struct error *err)
 {
 	const char *name = req->argv[0];
 	int rc = add_cpus_to_environment(req, err);
@@ -150,6 +118,8 @@ static int exec_command(const struct request *req, int *exit_status, struct erro
 	*exit_status = EXIT_CHISOL;
 	if (rc)
 		return rc;
+	if (hooks && hooks->before_exec)
+		hooks->before_exec(hooks->ctx, name);
 	execvp(name, req->argv);
 	*exit_status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 	if (errno == ENOENT)
@@ -175,7 +145,7 @@ int launch_in_place(const struct system *sys, const struct request *req, struct 
 	*exit_status = EXIT_CHISOL;
 	if (!rc)
 		rc = configure(sys, plan, err);
-	return rc ? rc : exec_command(req, exit_status, err);
+	return rc ? rc : exec_command(req, NULL, exit_status, err);
 }
 
 /* After the change of user, which clears it. chisol may have died before. */
@@ -198,11 +168,12 @@ void launch_out_of_memory(void)
 }
 
 static void become_command(const struct system *sys, const struct request *req, struct plan *plan,
-                           const struct launch_signals *inherited, pid_t parent, int channel)
-	__attribute__((noreturn));
+                           const struct launch_signals *inherited, const struct launch_hooks *hooks,
+                           pid_t parent, int channel) __attribute__((noreturn));
 
 static void become_command(const struct system *sys, const struct request *req, struct plan *plan,
-                           const struct launch_signals *inherited, pid_t parent, int channel)
+                           const struct launch_signals *inherited, const struct launch_hooks *hooks,
+                           pid_t parent, int channel)
 {
 	struct handover words = HANDOVER_INIT;
 	struct error err = ERROR_INIT;
@@ -225,7 +196,7 @@ static void become_command(const struct system *sys, const struct request *req, 
 			_exit(EXIT_CHISOL);
 		sigaction(SIGCHLD, &inherited->child, NULL);
 		sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
-		exec_command(req, &exit_status, &err);
+		exec_command(req, hooks, &exit_status, &err);
 	}
 	handover_add_failure(&words, exit_status, &err);
 	handover_send(&words, channel);
@@ -281,11 +252,11 @@ static int fork_error(int error, struct error *err)
 
 int launch_and_wait(const struct system *sys, const struct request *req, struct plan *plan,
                     struct journal *journal, const struct launch_signals *inherited,
-                    launch_watch_fn *watch, void *ctx, struct launch_result *result,
+                    const struct launch_hooks *hooks, struct launch_result *result,
                     struct error *err)
 {
 	_cleanup_close_ int channel = -1, child_end = -1, signals = -1;
-	struct supervision s = { .sys = sys, .plan = plan, .watch = watch, .ctx = ctx };
+	struct supervision s = { .sys = sys, .plan = plan, .hooks = hooks };
 	pid_t self = getpid();
 	int rc;
 
@@ -304,7 +275,7 @@ int launch_and_wait(const struct system *sys, const struct request *req, struct 
 		return fork_error(errno, err);
 	if (!s.pid) {
 		close(channel);
-		become_command(sys, req, plan, inherited, self, take_fd(&child_end));
+		become_command(sys, req, plan, inherited, hooks, self, take_fd(&child_end));
 	}
 	close(take_fd(&child_end));
 	let_go_of_stdio();

@@ -72,15 +72,24 @@ enum launch_event {
 /* Returns after how many ms it wants to be called with LAUNCH_POLL; 0: not. */
 typedef unsigned int launch_watch_fn(void *ctx, enum launch_event event, pid_t pid);
 
+/* What is called meanwhile; each may be NULL. */
+struct launch_hooks {
+	launch_watch_fn *watch;
+	/* Called in the process that is about to exec, after everything else, with the command's
+	 * name as given. What it does to descriptors and environment, the command gets. */
+	void (*before_exec)(void *ctx, const char *name);
+	void *ctx;
+};
+
 /*
  * Forks, configures, execs, forwards signals, follows job control, waits. Returns 0 when the
  * command ran (result says how it ended), -errno with a sentence when it was never started.
- * journal and watch may be NULL. Signals stay held, and standard input and output are the command's
+ * journal may be NULL. Signals stay held, and standard input and output are the command's
  * alone from then on.
  */
 int launch_and_wait(const struct system *sys, const struct request *req, struct plan *plan,
                     struct journal *journal, const struct launch_signals *inherited,
-                    launch_watch_fn *watch, void *ctx, struct launch_result *result,
+                    const struct launch_hooks *hooks, struct launch_result *result,
                     struct error *err);
 
 /* Ends the calling process as the command ended: the same status, or the same signal. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probe.h"
 
+#include "preload.h"
+
 #include <errno.h>
 
 int probe_check_options(const struct options *options, struct error *err)
@@ -24,9 +26,14 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 
+	int rc;
+
 	probe->asked = policy_asked(req->probe.policy);
 	if (!probe->asked)
 		return 0;
+	rc = record_make(&probe->record, err);
+	if (rc)
+		return rc;
 	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload,
 	                      (size_t)req->probe.ring * 1024, &why)) {
 		probe->watch.grace = req->verdict.grace * 1000000ull;
@@ -43,6 +50,13 @@ void probe_free(struct probe *probe)
 {
 	trace_watch_free(&probe->watch);
 	free(probe->unavailable);
+	record_drop(&probe->record);
+}
+
+void probe_before_exec(const struct probe *probe, const char *name)
+{
+	if (probe->record.record)
+		preload_hand_over(&probe->record, NULL, false, name);
 }
 
 void probe_start(struct probe *probe, pid_t pid, uint64_t time)

@@ -7,6 +7,7 @@
 #define CHISOL_PROBE_H
 
 #include "options.h"
+#include "../probe/record_keep.h"
 #include "../probe/verdict.h"
 
 struct probe {
@@ -14,6 +15,7 @@ struct probe {
 	bool watches;             /* by trace events; unavailable says why not */
 	struct trace_watch watch; /* if it watches */
 	char *unavailable;
+	struct record_keep record; /* for the command's own libisolprobe */
 };
 
 /* After request_settle(): refuses what makes no sense without the probe. */
@@ -27,6 +29,9 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
                struct error *err);
 void probe_free(struct probe *probe);
 #define _cleanup_probe_ _cleanup_(probe_free)
+
+/* In the process that is about to exec the command. */
+void probe_before_exec(const struct probe *probe, const char *name);
 
 /* The command has started, at about the time given (ring_clock()); runs; has ended. */
 void probe_start(struct probe *probe, pid_t pid, uint64_t time);

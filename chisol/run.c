@@ -211,6 +211,7 @@ int run_command(struct run *run, struct error *err)
 	_cleanup_watch_ struct watch watch = {
 		.sys = run->sys, .req = &options->req, .plan = &run->plan, .probe = &probe
 	};
+	const struct launch_hooks hooks = { watch_run, watch_before_exec, &watch };
 	struct stream stream = { options, &probe.watch, &watch.warnings, false };
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
@@ -248,7 +249,7 @@ int run_command(struct run *run, struct error *err)
 		rc = stream_begin(&stream, &report, err);
 	if (!rc)
 		rc = launch_and_wait(run->sys, &options->req, &run->plan,
-		                     journal.path ? &journal : NULL, &inherited, watch_run, &watch,
+		                     journal.path ? &journal : NULL, &inherited, &hooks,
 		                     &result, err);
 	if (journal.path)
 		restore(run, &journal, &watch.warnings);

@@ -243,7 +243,7 @@ struct watch_times {
 static void call_watch(const struct supervision *s, enum launch_event event,
                        struct watch_times *next)
 {
-	unsigned int ms = s->watch(s->ctx, event, s->pid);
+	unsigned int ms = s->hooks->watch(s->hooks->ctx, event, s->pid);
 
 	next->poll = ms ? now_ns() + ms * 1000000LL : LLONG_MAX;
 }
@@ -253,7 +253,7 @@ static int timeout_ms(const struct supervision *s, bool started, const struct wa
 {
 	long long left = (next->tick < next->poll ? next->tick : next->poll) - now_ns();
 
-	if (!started || !s->watch)
+	if (!started || !s->hooks->watch)
 		return -1;
 	if (left <= 0)
 		return 0;
@@ -295,14 +295,14 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 			result->started = end == HANDOVER_READY;
 			clock_gettime(CLOCK_REALTIME, &result->began);
 			began = now_ns();
-			if (result->started && s->watch)
+			if (result->started && s->hooks->watch)
 				call_watch(s, LAUNCH_STARTED, &next);
 			next.tick = now_ns() + TICK_NS;
 		}
 		pass_signals(s, &child_changed);
-		if (result->started && s->watch && now_ns() >= next.poll)
+		if (result->started && s->hooks->watch && now_ns() >= next.poll)
 			call_watch(s, LAUNCH_POLL, &next);
-		if (result->started && s->watch && now_ns() >= next.tick)
+		if (result->started && s->hooks->watch && now_ns() >= next.tick)
 			tick(s, &next);
 		if (!child_changed)
 			continue;
@@ -316,7 +316,7 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 	result->elapsed_ns = now_ns() - began;
 	if (s->foreground)
 		take_terminal_back(s);
-	if (result->started && s->watch)
+	if (result->started && s->hooks->watch)
 		call_watch(s, LAUNCH_ENDED, &next);
 	if (waitpid(s->pid, &status, 0) < 0)
 		return error_errno(err, errno, "cannot wait for the command");

@@ -24,8 +24,7 @@ struct supervision {
 	pid_t pid;
 	int channel; /* closed by the command's exec; owned by the caller */
 	int signals; /* a signalfd that is told of every held signal; owned by the caller */
-	launch_watch_fn *watch;
-	void *ctx;
+	const struct launch_hooks *hooks;
 	bool foreground; /* chisol had the terminal; set by supervise_at_gate() */
 };
 

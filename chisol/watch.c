@@ -108,6 +108,13 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 	return watch->probe->asked ? WATCH_POLL_MS : 0;
 }
 
+void watch_before_exec(void *ctx, const char *name)
+{
+	const struct watch *watch = ctx;
+
+	probe_before_exec(watch->probe, name);
+}
+
 void watch_free(struct watch *watch)
 {
 	interrupts_free(&watch->before);

@@ -22,6 +22,8 @@ struct watch {
 
 /* A launch_watch_fn. */
 unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid);
+/* Its counterpart in the command's process, see struct launch_hooks. */
+void watch_before_exec(void *ctx, const char *name);
 void watch_free(struct watch *watch);
 #define _cleanup_watch_ _cleanup_(watch_free)
 

@@ -166,14 +166,15 @@ static void introduce(struct record *record, enum record_how how)
 	__atomic_store_n(&record->head.state, RECORD_ATTACHED, __ATOMIC_RELEASE);
 }
 
-/* The record that another copy in this process has found: one is preloaded, one linked. */
+/* The record that another copy in this process has found: one is preloaded, one linked. If this is
+ * the only one, it asks itself, and has none yet. */
 static struct record *other_copys_record(void)
 {
 	struct record *(*other)(void);
 	void *symbol = &dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_record_") : NULL;
 
 	memcpy(&other, &symbol, sizeof(symbol));
-	return symbol && other != isolprobe_record_ ? other() : NULL;
+	return symbol ? other() : NULL;
 }
 
 static void attach_by(int fd, const struct record_head *head, size_t size, enum record_how how)
@@ -194,7 +195,16 @@ static void attach_by(int fd, const struct record_head *head, size_t size, enum 
 		introduce(record, how);
 }
 
-__attribute__((constructor)) static void attach(void)
+/* In a program that is linked with libisolprobe.a it tells that the program is. */
+static const struct {
+	uint32_t name_length, length, type;
+	char name[(sizeof(RECORD_NOTE) + 3) / 4 * 4];
+} note __attribute__((used, aligned(4), section(".note.isolprobe"))) = { sizeof(RECORD_NOTE), 0,
+	                                                                 RECORD_VERSION,
+	                                                                 RECORD_NOTE };
+
+/* Before the constructors of this library that need a record. */
+__attribute__((constructor(101))) static void attach(void)
 {
 	int fd = record_fd();
 	struct record *record;

@@ -29,6 +29,8 @@
  * with an empty value if it had none. */
 #define RECORD_ENV_RESTORE "ISOLPROBE_"
 
+#define RECORD_NOTE "isolprobe" /* the name of the ELF note that libisolprobe.a brings along */
+
 #define RECORD_MAGIC   0x62727069736f6c31u
 #define RECORD_VERSION 1u /* of everything behind struct record_head */
 
@@ -64,15 +66,38 @@ struct record_cpus {
 struct record_orders {
 	uint32_t pid;       /* of the command: no other process attaches */
 	uint32_t follow;    /* follow the threads and count their calls */
+	uint32_t places;    /* chisol moves the following thread to the group for helpers */
 	uint32_t period_ms; /* between two looks at all threads, at least */
 	uint32_t n_patterns;
 	uint64_t grace_ns; /* after attaching: not counted */
 	/* Task isolation, for threads with names that match a pattern. What is established of the
 	 * kernel's interface is in here; without patterns no such call is made. */
 	uint32_t isol_base, isol_abi, isol_quiesce;
-	uint32_t padding;
 	char patterns[RECORD_NAMES][RECORD_PATTERN];
 	struct record_cpus workload, housekeeping;
+};
+
+/* What became of giving the record to the command: told by chisol in the command's process, just
+ * before it became the command. */
+enum record_handed {
+	RECORD_NOT_HANDED,         /* it never came to that */
+	RECORD_TO_PRELOAD,         /* the library is to be preloaded */
+	RECORD_TO_LINKED,          /* the program is linked with it */
+	RECORD_NOT_LINKED,         /* it is not, and preloading was not asked for */
+	RECORD_STATIC,             /* linked statically: nothing can be preloaded */
+	RECORD_SECURE,             /* it gains privileges, and takes nothing from its environment */
+	RECORD_FOREIGN,            /* for another machine or word size */
+	RECORD_OTHER_LOADER,       /* for another C library */
+	RECORD_SANITIZER,          /* it refuses to run with a library before its own */
+	RECORD_NO_LIBRARY,         /* chisol has not found the library */
+	RECORD_UNREADABLE_LIBRARY, /* the command's user may not read it */
+	RECORD_UNKNOWN_FILE,       /* the command's file cannot be looked at */
+	RECORD_HANDED_KINDS
+};
+
+struct record_handing {
+	uint32_t outcome; /* enum record_handed */
+	char file[256];   /* that was looked at: the command, or a script's interpreter */
 };
 
 enum record_placement {
@@ -122,12 +147,13 @@ struct record_counts {
 };
 
 /* Bits of record_thread.flags. */
-#define RECORD_HOT        1u /* was seen on a CPU of the workload */
-#define RECORD_ENDED      2u
-#define RECORD_MAIN       4u
-#define RECORD_PROBE      8u  /* chisol-probe itself */
-#define RECORD_MIGRATIONS 16u /* the kernel tells how many; else it is the changes that were seen \
-	                       */
+#define RECORD_HOT   1u /* was seen on a CPU of the workload */
+#define RECORD_ENDED 2u
+#define RECORD_MAIN  4u
+#define RECORD_PROBE 8u /* chisol-probe itself */
+#define RECORD_MIGRATIONS                                                       \
+	16u /* the kernel tells how many; else it is the changes that were seen \
+	     */
 
 enum record_isolation {
 	RECORD_ISOL_NOT_ASKED,
@@ -140,6 +166,7 @@ struct record_thread {
 	uint32_t tid; /* the claim; 0: free */
 	uint32_t flags;
 	char name[RECORD_NAME];
+	uint64_t start;             /* clock ticks since boot, proc_pid_stat(5); 0: not known yet */
 	uint64_t first_ns, last_ns; /* of the looks at it */
 	uint32_t cpu;               /* that it was last seen on */
 	uint32_t isolation, isol_errno;
@@ -188,6 +215,7 @@ struct record_folded {
 struct record {
 	struct record_head head;
 	struct record_orders orders;
+	struct record_handing handing;
 	struct record_library library;
 	struct record_folded folded;
 	struct record_thread threads[RECORD_THREADS];

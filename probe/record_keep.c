@@ -43,9 +43,10 @@ int record_make(struct record_keep *keep, struct error *err)
 
 void record_drop(struct record_keep *keep)
 {
-	if (keep->record)
-		munmap(keep->record, sizeof(*keep->record));
-	cleanup_closep(&keep->fd);
+	if (!keep->record)
+		return;
+	munmap(keep->record, sizeof(*keep->record));
+	close(keep->fd);
 	*keep = (struct record_keep)RECORD_KEEP_INIT;
 }
 
@@ -66,6 +67,14 @@ void record_read_head(const struct record_keep *keep, struct record_head *head)
 }
 
 #define END_STRING(s) ((s)[sizeof(s) - 1] = '\0')
+
+void record_read_handing(const struct record_keep *keep, struct record_handing *handing)
+{
+	memcpy(handing, &keep->record->handing, sizeof(*handing));
+	END_STRING(handing->file);
+	if (handing->outcome >= RECORD_HANDED_KINDS)
+		handing->outcome = RECORD_NOT_HANDED;
+}
 
 void record_read_library(const struct record_keep *keep, struct record_library *library)
 {

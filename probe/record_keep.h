@@ -27,6 +27,7 @@ void record_order_cpus(struct record_cpus *cpus, const struct cpumask *mask);
 
 /* Copies. head.magic and the size are not looked at again: they are the library's to check. */
 void record_read_head(const struct record_keep *keep, struct record_head *head);
+void record_read_handing(const struct record_keep *keep, struct record_handing *handing);
 void record_read_library(const struct record_keep *keep, struct record_library *library);
 void record_read_folded(const struct record_keep *keep, struct record_folded *folded);
 /* The entries that are in use. The caller frees them. */

@@ -87,8 +87,9 @@ static unsigned int note_event(void *ctx, enum launch_event event, pid_t pid)
 
 static int launch(struct launch *l)
 {
-	return launch_and_wait(&l->sys, &l->req, &l->plan, NULL, &l->inherited, note_event, l,
-	                       &l->result, &l->err);
+	return launch_and_wait(&l->sys, &l->req, &l->plan, NULL, &l->inherited,
+	                       &(struct launch_hooks){ .watch = note_event, .ctx = l }, &l->result,
+	                       &l->err);
 }
 
 static void results_come_to_the_parent_however_long(void **state)
