@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "escape.h"
+#include "hold.h"
 #include "json.h"
 #include "../isolcore/cgroup_world.h"
 #include "../isolcore/isol_prctl.h"
@@ -172,6 +173,15 @@ static char *tracing(const struct info *in)
 	                 place ? place : "", paranoid);
 }
 
+static char *trace_hold(const struct info *in)
+{
+	size_t n_events;
+	pid_t pid = hold_find(in->sys, &n_events);
+
+	return pid ? xasprintf("%zu held by process %d (--hold-trace)", n_events, (int)pid)
+	           : xstrdup("not held: a run with --probe has the kernel patch itself");
+}
+
 static char *ksm(const struct info *in)
 {
 	_cleanup_free_ char *run = read_word(in, "/sys/kernel/mm/ksm/run");
@@ -200,6 +210,7 @@ static const struct {
 	{ "irqbalance", "irqbalance", irqbalance },
 	{ "resctrl", "resctrl", resctrl },
 	{ "tracing", "tracing", tracing },
+	{ "trace_hold", "trace events", trace_hold },
 	{ "ksm", "page merging", ksm },
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "escape.h"
+#include "hold.h"
 #include "info.h"
 #include "run.h"
 #include "status.h"
@@ -22,7 +23,7 @@ static int end(int status, struct error *err)
 	return status;
 }
 
-/* What needs no request: it only tells of the machine and of runs, or puts back. */
+/* What needs no request: it only tells of the machine and of runs, puts back, or holds. */
 static int tell(const struct options *options, const struct system *sys, struct error *err)
 {
 	enum report_format format = options->n_sinks ? options->sinks[0].format : REPORT_TEXT;
@@ -34,6 +35,8 @@ static int tell(const struct options *options, const struct system *sys, struct 
 		return restore_print(format, sys, stdout, err);
 	case ACTION_FORGET:
 		return forget_print(format, sys, options->forget, stdout, err);
+	case ACTION_HOLD:
+		return hold_trace(sys, stdout, err) ? EXIT_CHISOL : 0;
 	default:
 		return info_print(format, sys, &options->req, stdout, err) ? EXIT_CHISOL : 0;
 	}

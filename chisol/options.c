@@ -13,6 +13,7 @@ enum {
 	OPT_KEEP_CAPS = 256,
 	OPT_STATUS,
 	OPT_FORGET,
+	OPT_HOLD,
 	OPT_ROOT,
 };
 
@@ -164,8 +165,11 @@ static const struct option_row rows[] = {
 	  .help = "the same, and give up what of the dead run cannot be put back" },
 	{ 'i', "info", NULL, .with = ON_ALL, .action = ACTION_INFO,
 	  .help = "what this kernel and this machine offer" },
+	{ OPT_HOLD, "hold-trace", NULL, .with = ON_ALL, .action = ACTION_HOLD,
+	  .help = "keep the trace events enabled until SIGTERM, so that runs with --probe\n"
+	          "do not make the kernel patch itself, which interrupts every CPU" },
 
-	{ 'r', "report", "FORMAT[:FILE]", .with = ~ON(ACTION_DRY_RUN) | ON(ACTION_INFO),
+	{ 'r', "report", "FORMAT[:FILE]", .with = ~(ON(ACTION_DRY_RUN) | ON(ACTION_HOLD)),
 	  .act = act_report, .heading = "What to tell, and where",
 	  .help = "text, json, or jsonl (breaks as they are found), on standard error or\n"
 	          "in FILE; may be repeated;\n"
@@ -527,7 +531,7 @@ void options_print_help(FILE *out)
 	fputs("\nUsage:\n"
 	      " chisol [options] [--] COMMAND [ARGUMENT...]\n"
 	      " chisol --dry-run|--check [options] [COMMAND [ARGUMENT...]]\n"
-	      " chisol --status|--restore|--forget RUN|--info\n"
+	      " chisol --status|--restore|--forget RUN|--info|--hold-trace\n"
 	      "\n"
 	      "Run a command on CPUs that the rest of the machine keeps off, say what was granted,\n"
 	      "and put everything back afterwards.\n",

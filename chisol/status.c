@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include "escape.h"
+#include "hold.h"
 #include "json.h"
 #include "../isolcore/holders.h"
 #include "../isolcore/restore.h"
@@ -153,7 +154,8 @@ static json_t *json_told(const struct told *told, bool restoring)
 	return json;
 }
 
-static int print_json(FILE *out, const struct tale *tale, bool restoring, struct error *err)
+static int print_json(FILE *out, const struct tale *tale, bool restoring, pid_t holder,
+                      struct error *err)
 {
 	json_t *document = json_document(restoring ? "chisol_restore" : "chisol_status", 1);
 	json_t *runs = json_array(), *unreadable = json_array();
@@ -165,6 +167,9 @@ static int print_json(FILE *out, const struct tale *tale, bool restoring, struct
 		json_array_append_new(unreadable, json_text(tale->list.bad.names[i]));
 	json_object_set_new(document, "runs", runs);
 	json_object_set_new(document, "unreadable", unreadable);
+	if (!restoring)
+		json_object_set_new(document, "trace_holder",
+		                    holder ? json_count((unsigned long long)holder) : json_null());
 	rc = json_print(out, document);
 	return rc ? error_errno(err, -rc, "cannot print the runs") : 0;
 }
@@ -209,7 +214,7 @@ static void print_bad(FILE *out, const struct tale *tale)
 		      out);
 }
 
-static void print_status(FILE *out, const struct tale *tale)
+static void print_status(FILE *out, const struct tale *tale, pid_t holder)
 {
 	size_t n_dead = 0;
 
@@ -223,6 +228,8 @@ static void print_status(FILE *out, const struct tale *tale)
 	}
 	if (!tale->list.n)
 		fputs("There are no runs.\n", out);
+	if (holder)
+		fprintf(out, "Process %d holds the trace events (--hold-trace).\n", (int)holder);
 	if (n_dead)
 		fputs("chisol --restore puts back what dead runs left.\n", out);
 	print_bad(out, tale);
@@ -231,6 +238,7 @@ static void print_status(FILE *out, const struct tale *tale)
 int status_print(enum report_format format, const struct system *sys, FILE *out, struct error *err)
 {
 	_cleanup_tale_ struct tale tale = { 0 };
+	pid_t holder = hold_find(sys, NULL);
 	bool look_after;
 
 	if (tale_begin(&tale, sys, err))
@@ -242,10 +250,10 @@ int status_print(enum report_format format, const struct system *sys, FILE *out,
 		look_after |= tale.runs[i].state == RUN_DEAD || tale.runs[i].n_lines;
 	}
 	if (format == REPORT_JSON) {
-		if (print_json(out, &tale, false, err))
+		if (print_json(out, &tale, false, holder, err))
 			return EXIT_CHISOL;
 	} else {
-		print_status(out, &tale);
+		print_status(out, &tale, holder);
 	}
 	return look_after;
 }
@@ -382,7 +390,7 @@ int forget_print(enum report_format format, const struct system *sys, const char
 	for (size_t i = 0; i < tale.list.n; i++)
 		left += tale.runs[i].forgotten ? 0 : tale.runs[i].n_lines;
 	if (format == REPORT_JSON) {
-		if (print_json(out, &tale, true, err))
+		if (print_json(out, &tale, true, 0, err))
 			return EXIT_CHISOL;
 	} else {
 		print_restore(out, &tale);

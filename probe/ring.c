@@ -9,7 +9,7 @@
 
 #define RECORD_MAX 65535u /* perf_event_header.size has 16 bits */
 
-static int open_event(struct perf_event_attr *attr, unsigned int cpu)
+static int open_event(struct perf_event_attr *attr, unsigned int cpu, int leader)
 {
 	attr->size = sizeof(*attr);
 	attr->sample_type = RING_SAMPLE_TYPE;
@@ -18,7 +18,7 @@ static int open_event(struct perf_event_attr *attr, unsigned int cpu)
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->watermark = 1;
 	attr->wakeup_watermark = UINT32_MAX;
-	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
 static size_t round_up(size_t size, size_t page)
@@ -32,14 +32,14 @@ static size_t round_up(size_t size, size_t page)
 
 int ring_open(struct ring *ring, unsigned int cpu, size_t size, struct error *err)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
-		                        .config = PERF_COUNT_SW_DUMMY,
-		                        .task = 1 };
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .disabled = 1, .task = 1
+	};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *map;
 
 	*ring = (struct ring){ .fd = -1, .cpu = cpu, .size = round_up(size, page) };
-	ring->fd = open_event(&attr, cpu);
+	ring->fd = open_event(&attr, cpu, -1);
 	if (ring->fd < 0)
 		return error_errno(err, errno, "cannot open perf events on CPU %u%s", cpu,
 		                   errno == EACCES || errno == EPERM
@@ -64,7 +64,7 @@ int ring_add(const struct ring *ring, uint64_t tracepoint)
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT,
 		                        .config = tracepoint,
 		                        .sample_period = 1 };
-	int fd = open_event(&attr, ring->cpu);
+	int fd = open_event(&attr, ring->cpu, ring->fd);
 
 	if (fd < 0)
 		return -errno;
@@ -75,6 +75,21 @@ int ring_add(const struct ring *ring, uint64_t tracepoint)
 		return rc;
 	}
 	return fd;
+}
+
+int ring_hold(unsigned int cpu, uint64_t tracepoint)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT,
+		                        .config = tracepoint,
+		                        .disabled = 1 };
+	int fd = open_event(&attr, cpu, -1);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int ring_enable(const struct ring *ring)
+{
+	return ioctl(ring->fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
 void ring_close(struct ring *ring)

@@ -44,11 +44,19 @@ struct ring_record {
 	uint32_t ppid;
 };
 
-/* Opens the ring of a CPU with its first event, one that counts nothing and tells of new tasks.
- * size: bytes, rounded up to a power of two of pages. */
+/*
+ * Opens the ring of a CPU with its first event, one that counts nothing and tells of new tasks.
+ * size: bytes, rounded up to a power of two of pages. Then events are added, which write to the
+ * ring; ring_add() returns a descriptor or -errno. All begin with ring_enable(): as a group, so
+ * that the CPU is interrupted once for all of them, not once for each (perf_install_in_context(),
+ * kernel/events/core.c).
+ */
 int ring_open(struct ring *ring, unsigned int cpu, size_t size, struct error *err);
-/* Opens an event on the ring's CPU that writes to the ring. Returns its descriptor or -errno. */
 int ring_add(const struct ring *ring, uint64_t tracepoint);
+int ring_enable(const struct ring *ring);
+/* Opens an event that counts nothing and writes nowhere, and has the kernel's text patched for it
+ * all the same. Returns its descriptor or -errno. */
+int ring_hold(unsigned int cpu, uint64_t tracepoint);
 void ring_close(struct ring *ring);
 
 /*

@@ -185,6 +185,21 @@ static void filter_cpus(const struct trace_events *te, const struct trace_format
 	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 
+static void keep_fd(struct trace_events *te, int fd)
+{
+	te->fds = xgrow(te->fds, te->n_fds + 1, &te->fds_room, sizeof(*te->fds));
+	te->fds[te->n_fds++] = fd;
+}
+
+static int cannot_open(const struct trace_format *format, unsigned int cpu, int rc,
+                       struct error *err)
+{
+	return error_errno(err, -rc, "cannot open trace event %s:%s on CPU %u%s",
+	                   format->row->system, format->row->name, cpu,
+	                   rc == -EACCES || rc == -EPERM ? ", which takes root or CAP_PERFMON"
+	                                                 : "");
+}
+
 static int open_on(struct trace_events *te, const struct ring *ring, struct error *err)
 {
 	bool watched = cpumask_test(&te->cpus, ring->cpu);
@@ -197,10 +212,8 @@ static int open_on(struct trace_events *te, const struct ring *ring, struct erro
 			continue;
 		fd = ring_add(ring, te->formats[i].id);
 		if (fd < 0)
-			return error_errno(err, -fd, "cannot open trace event %s:%s on CPU %u",
-			                   row->system, row->name, ring->cpu);
-		te->fds = xgrow(te->fds, te->n_fds + 1, &te->fds_room, sizeof(*te->fds));
-		te->fds[te->n_fds++] = fd;
+			return cannot_open(&te->formats[i], ring->cpu, fd, err);
+		keep_fd(te, fd);
 		if (row->filter)
 			filter_cpus(te, &te->formats[i], fd);
 	}
@@ -223,6 +236,10 @@ static int open_rings(struct trace_events *te, size_t ring_size, struct error *e
 		rc = open_on(te, ring, err);
 		if (rc)
 			return rc;
+		rc = ring_enable(ring);
+		if (rc)
+			return error_errno(err, -rc, "cannot start the trace events of CPU %ld",
+			                   cpu);
 	}
 	return 0;
 }
@@ -239,10 +256,37 @@ static int check_namespace(struct error *err)
 	                 "pid namespace (a container) with numbers of its own; run it outside");
 }
 
+/* Finds out which events there are. */
+static int look_up(struct trace_events *te, struct error *err)
+{
+	_cleanup_sysroot_ struct sysroot tracefs = SYSROOT_INIT;
+	int rc = tracefs_open(&tracefs, &te->sys->root, err);
+
+	if (!rc)
+		load_formats(te, &tracefs);
+	return rc;
+}
+
+int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
+                      struct error *err)
+{
+	int rc;
+
+	*te = (struct trace_events){ .sys = sys };
+	rc = look_up(te, err);
+	for (size_t i = 0; !rc && i < te->n_formats; i++) {
+		int fd = ring_hold(cpu, te->formats[i].id);
+
+		if (fd < 0)
+			return cannot_open(&te->formats[i], cpu, fd, err);
+		keep_fd(te, fd);
+	}
+	return rc;
+}
+
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
                       size_t ring_size, struct error *err)
 {
-	_cleanup_sysroot_ struct sysroot tracefs = SYSROOT_INIT;
 	struct rlimit before, raised;
 	int rc;
 
@@ -250,10 +294,9 @@ int trace_events_open(struct trace_events *te, const struct system *sys, const s
 	cpumask_copy(&te->cpus, cpus);
 	rc = check_namespace(err);
 	if (!rc)
-		rc = tracefs_open(&tracefs, &sys->root, err);
+		rc = look_up(te, err);
 	if (rc)
 		return rc;
-	load_formats(te, &tracefs);
 	/* One descriptor per event and CPU; the command gets the limit as it was. */
 	getrlimit(RLIMIT_NOFILE, &before);
 	raised = (struct rlimit){ before.rlim_max, before.rlim_max };

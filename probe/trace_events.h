@@ -7,9 +7,12 @@
  * through libtraceevent. An event that the kernel does not have is listed and otherwise missed by
  * nobody. Times are CLOCK_MONOTONIC in ns, which is one clock for all CPUs.
  *
- * Opening and closing make the kernel patch its text: about 400 function-call interrupts on every
- * CPU of the machine. So open before the command starts and close after it has ended. Between,
- * nothing is sent to the CPUs that are watched (but see ring.h).
+ * The first to open an event and the last to close it make the kernel patch its text: about 400
+ * function-call interrupts on every CPU of the machine for all events, and closing waits for two
+ * grace periods of RCU for each, 1.2 s together. So open before the command starts and close after
+ * it has ended. Where somebody holds the events (trace_events_hold()), opening interrupts each CPU
+ * that it opens events on a few times, and closing once for each event there. Between, nothing is
+ * sent to the CPUs that are watched (but see ring.h).
  *
  * What another CPU does to a watched one (sending interrupts, moving its tasks) is filtered in the
  * kernel and comes from a small ring on every online CPU; new tasks do as well.
@@ -99,6 +102,9 @@ struct trace_events {
 /* ring_size: bytes for each watched CPU. -EPERM, -EACCES: not permitted. */
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
                       size_t ring_size, struct error *err);
+/* Opens each event there is once, on the CPU given, to count and tell nothing. */
+int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
+                      struct error *err);
 void trace_events_close(struct trace_events *te);
 #define _cleanup_trace_events_ _cleanup_(trace_events_close)
 
