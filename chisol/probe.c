@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probe.h"
 
+#include "hold.h"
 #include "preload.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
 
 int probe_check_options(const struct options *options, struct error *err)
 {
@@ -25,7 +28,8 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
                struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
-
+	size_t n_held = 0;
+	pid_t holder;
 	int rc;
 
 	probe->asked = policy_asked(req->probe.policy);
@@ -34,10 +38,14 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 	rc = record_make(&probe->record, err);
 	if (rc)
 		return rc;
+	probe->sys = sys;
+	holder = hold_find(sys, &n_held);
 	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload,
 	                      (size_t)req->probe.ring * 1024, &why)) {
 		probe->watch.grace = req->verdict.grace * 1000000ull;
 		probe->watches = true;
+		/* Of another version it may hold fewer. */
+		probe->holder = holder && n_held >= probe->watch.events.n_formats ? holder : 0;
 		return 0;
 	}
 	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
@@ -46,11 +54,34 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 	return 0;
 }
 
+static void leave_closing_to_child(struct probe *probe)
+{
+	int closed[2];
+	char byte;
+
+	if (pipe2(closed, O_CLOEXEC))
+		return;
+	if (!fork()) {
+		prctl(PR_SET_NAME, "chisol-close");
+		if (!chdir("/")) /* else it is done by the exit */
+			trace_events_leave(&probe->watch.events);
+		_exit(0);
+	}
+	/* Locks and pipes that chisol was started with are its own alone when it ends. */
+	close(closed[1]);
+	while (read(closed[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(closed[0]);
+}
+
 void probe_free(struct probe *probe)
 {
+	if (probe->watches && !hold_find(probe->sys, NULL))
+		leave_closing_to_child(probe);
 	trace_watch_free(&probe->watch);
 	free(probe->unavailable);
 	record_drop(&probe->record);
+	*probe = (struct probe){ 0 };
 }
 
 void probe_before_exec(const struct probe *probe, const char *name)

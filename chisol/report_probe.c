@@ -181,6 +181,14 @@ void report_probe_text(FILE *out, const struct run_report *report)
 		return;
 	}
 	print_cpus(out, tw, report->req);
+	if (report->probe->holder)
+		report_line(out, "trace events", "held by process %d: nothing was patched",
+		            (int)report->probe->holder);
+	else
+		report_line(out, "trace events",
+		            "patched into the kernel for this run, with hundreds of interrupts on "
+		            "every CPU before its start and after its end; chisol --hold-trace "
+		            "avoids that");
 	print_causes(out, tw);
 	print_worst(out, tw);
 	for (size_t i = 0; i < tw->events.missing.n; i++)
@@ -302,12 +310,14 @@ json_t *json_probe(const struct run_report *report)
 		json_array_append_new(cpus, json_watched_cpu(&tw->cpus[i], tw, report->req));
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
-	                 verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
-	                 json_text(report->probe->unavailable), "began_ns",
-	                 json_number_or_null(watched, tw->began), "window_ns",
-	                 json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst",
-	                 worst, "events_missing", json_strings(&tw->events.missing));
+	return json_pack(
+		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
+		verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
+		json_text(report->probe->unavailable), "began_ns",
+		json_number_or_null(watched, tw->began), "window_ns",
+		json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst", worst,
+		"events_missing", json_strings(&tw->events.missing), "events_held_by",
+		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder));
 }
 
 json_t *json_stream_head(const struct run_report *report)

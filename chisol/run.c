@@ -225,7 +225,7 @@ int run_command(struct run *run, struct error *err)
 		                     .probe = &probe,
 		                     .run_id = run->id,
 		                     .verbose = options->verbose };
-	int rc = 0;
+	int rc = 0, failed;
 
 	if (can_exec_in_place(run)) {
 		launch_in_place(run->sys, &options->req, &run->plan, &result.exit_status, err);
@@ -263,7 +263,9 @@ int run_command(struct run *run, struct error *err)
 	}
 	if (write_reports(options, &report, report_asked ? err : NULL) && report_asked)
 		return EXIT_CHISOL;
-	if (result.wait_status == 0 && failed_on(options, &report))
-		exit(failed_on(options, &report));
+	failed = result.wait_status == 0 ? failed_on(options, &report) : 0;
+	probe_free(&probe);
+	if (failed)
+		exit(failed);
 	launch_end_like(&result);
 }
