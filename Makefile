@@ -16,8 +16,9 @@ preloaddir  = $(libdir)/chisol
 compdir     = $(datadir)/bash-completion/completions
 pkgconfdir  = $(datadir)/pkgconfig
 
-# STATIC_LIBS=1 links the five libraries, not libc, into chisol: about 0.13 ms less at each start.
-STATIC_LIBS ?=
+# Where all their archives are installed, the five libraries, not libc, are linked into chisol:
+# about 0.3 ms less at each start. STATIC_LIBS= links them dynamically, as distributions want it.
+STATIC_LIBS ?= $(if $(filter-out /%,$(ARCHIVES)),,1)
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -36,6 +37,8 @@ HARDEN   := -fPIE -fstack-protector-strong -fstack-clash-protection
 
 PKG_CFLAGS  = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS) 2>/dev/null))$(PKG_CFLAGS)
 PKG_LIBS    = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS) 2>/dev/null))$(PKG_LIBS)
+ARCHIVES    = $(eval ARCHIVES := $$(foreach l,$$(filter -l%,$$(PKG_LIBS)),$$(shell \
+	      $$(CC) -print-file-name=lib$$(l:-l%=%).a)))$(ARCHIVES)
 CHISOL_LIBS = $(if $(STATIC_LIBS),-Wl$(comma)-Bstatic $(PKG_LIBS) -Wl$(comma)-Bdynamic,$(PKG_LIBS))
 JANSSON     = $(eval JANSSON := $$(shell pkg-config --libs jansson 2>/dev/null))$(JANSSON)
 comma      := ,

@@ -3,6 +3,7 @@
 
 #include "../isolcore/mem.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <wchar.h>
 #include <wctype.h>
@@ -39,10 +40,13 @@ static size_t measure_char(const char *text, size_t left, int *columns)
 	wchar_t wc;
 	size_t n;
 
-	/* most text is ASCII, and plans are long */
+	/* Most text is ASCII, and plans are long. */
 	*columns = *text >= 0x20 && *text < 0x7f;
-	if (*columns)
+	if ((unsigned char)*text < 0x80)
 		return 1;
+	/* Loading the locale takes a good part of a short launch, and few texts need it. */
+	if (!strcmp(setlocale(LC_CTYPE, NULL), "C"))
+		setlocale(LC_CTYPE, "");
 	n = mbrtowc(&wc, text, left, &state);
 	if (n == (size_t)-1 || n == (size_t)-2 || n == 0)
 		return 1;

@@ -3,9 +3,9 @@
  * Printing text that others wrote: names from /proc, values, paths, arguments. A terminal must show
  * it and do nothing else.
  *
- * What the locale's character set does not have, what is not printable and what has no width
- * (control characters, escape sequences, bidirectional overrides) comes out as \n, \t, \r or \xHH
- * for each byte. A backslash stays as it is: this is for people. The caller frees the result.
+ * What the character set of the environment's locale, which is loaded here when it is first needed,
+ * does not have, what is not printable and what has no width (control characters, escape sequences,
+ * bidirectional overrides) comes out as \n, \t, \r or \xHH for each byte. A backslash stays as it is: this is for people. The caller frees the result.
  */
 #ifndef CHISOL_ESCAPE_H
 #define CHISOL_ESCAPE_H

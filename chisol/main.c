@@ -6,7 +6,6 @@
 #include "status.h"
 
 #include <errno.h>
-#include <locale.h>
 
 /* The one place where chisol says that it failed. What it has printed must have got somewhere. */
 static int end(int status, struct error *err)
@@ -51,7 +50,6 @@ int main(int argc, char **argv)
 	bool usage = false;
 
 	mem_exhausted = launch_out_of_memory;
-	setlocale(LC_CTYPE, "");
 	if (launch_guard_stdio(&err) || options_parse(&options, argc, argv, &usage, &err)) {
 		end(EXIT_CHISOL, &err);
 		if (usage)

@@ -531,9 +531,10 @@ static void text_is_escaped_as_the_locale_needs_it(void **state)
 		_cleanup_free_ char *utf8 = escape_text(rows[i].raw), *c = NULL;
 
 		assert_string_equal(utf8, rows[i].utf8);
+		setenv("LC_ALL", "C", 1);
 		setlocale(LC_CTYPE, "C");
 		c = escape_text(rows[i].raw);
-		setlocale(LC_CTYPE, "C.UTF-8");
+		setenv("LC_ALL", "C.UTF-8", 1);
 		assert_string_equal(c, rows[i].c);
 	}
 }
@@ -837,6 +838,6 @@ int main(void)
 		                                remove_dir),
 	};
 
-	setlocale(LC_CTYPE, "C.UTF-8");
+	setenv("LC_ALL", "C.UTF-8", 1);
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }
