@@ -18,13 +18,18 @@ struct tick_gap {
 	uint32_t what;   /* enum isolprobe_class */
 };
 
-#define GAP_RING 4096u /* a power of two: 20,000 gaps a second if it is read five times a second \
-	                */
+/* A power of two: 80,000 gaps a second, if it is read five times a second. */
+#define GAP_RING 16384u
 
 struct gap_ring {
 	uint64_t head; /* gaps ever put in */
 	uint64_t tail; /* gaps ever taken out */
 	uint64_t lost; /* for which there was no room */
+	/* In steps, and not 0 once they are settled: before that gaps may come that turn out to be
+	 * shorter than the threshold. */
+	uint64_t threshold;
+	uint64_t loop;  /* the usual pass, which lengths are without */
+	uint64_t blind; /* after a gap; what is shorter than that is not noticed there */
 	struct tick_gap gaps[GAP_RING];
 };
 
@@ -33,7 +38,7 @@ void gap_ring_put(struct gap_ring *ring, const struct tick_gap *gap);
 /* The reader's own account, as the ring's may be written by others. */
 struct gap_reader {
 	uint64_t taken;
-	uint64_t lost; /* as the writer said, and what it has overwritten */
+	uint64_t lost; /* times that the writer has overwritten what was not taken */
 };
 
 /* The next gap, which stays there until gap_ring_take(). False: there is none. */

@@ -167,6 +167,17 @@ static void set_limit(struct tick_record *r, uint64_t limit)
 	r->limit = limit;
 }
 
+/* From here on it is known what counts as a gap. */
+static void begin_to_measure(struct tick_record *r)
+{
+	r->stage = TICK_MEASURES;
+	if (!r->ring)
+		return;
+	__atomic_store_n(&r->ring->loop, r->loop, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->ring->blind, r->blind_limit, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->ring->threshold, r->threshold, __ATOMIC_RELEASE);
+}
+
 /* The loop is known: from now on only what is longer than it. */
 static void learnt_loop(struct tick_record *r)
 {
@@ -177,8 +188,10 @@ static void learnt_loop(struct tick_record *r)
 	uint64_t guess = clock_steps(&r->scale, GUESS_NS);
 
 	r->loop = median;
-	r->stage = r->threshold ? TICK_MEASURES : TICK_LEARNS_VALLEY;
-	if (!r->threshold)
+	r->stage = TICK_LEARNS_VALLEY;
+	if (r->threshold)
+		begin_to_measure(r);
+	else
 		r->threshold = guess > above ? guess : above;
 	set_limit(r, r->loop + (above < r->threshold ? above : r->threshold - 1));
 	for (uint32_t i = 0; i < r->n_learnt; i++)
@@ -213,7 +226,7 @@ static void learnt_valley(struct tick_record *r)
 		if (r->first[i].length >= r->threshold)
 			r->first[kept++] = r->first[i];
 	r->n_first = kept;
-	r->stage = TICK_MEASURES;
+	begin_to_measure(r);
 }
 
 /* Moves on from stage to stage. Returns whether that took time, which is no gap. */

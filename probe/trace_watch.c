@@ -216,7 +216,7 @@ void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time)
 
 void trace_watch_read(struct trace_watch *tw)
 {
-	read_until(tw, ring_clock() - SETTLE_NS);
+	read_until(tw, ring_clock() - TRACE_SETTLE_NS);
 	look_for_offline(tw);
 }
 

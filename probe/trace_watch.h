@@ -8,7 +8,8 @@
 
 #include "break.h"
 
-#define WATCH_WORST 10
+#define WATCH_WORST     10
+#define TRACE_SETTLE_NS 1000000u /* a record may be written this much later than its time says */
 
 struct cause_count {
 	uint64_t breaks, total, longest; /* ns; of the breaks that are charged to the cause */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gap_watch.h"
+
+static void on_break(void *ctx, const struct isolation_break *brk)
+{
+	struct gap_watch *gw = ctx;
+
+	join_break(&gw->join, brk);
+}
+
+/* Gaps of that time are told by their class, and are not charged by this. */
+static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
+{
+	(void)ctx, (void)cpu, (void)start, (void)end;
+}
+
+void gap_watch_open(struct gap_watch *gw, struct trace_watch *watch, const struct cpumask *cpus,
+                    size_t keep)
+{
+	const struct trace_listener listener = { gw, on_break, on_unseen };
+
+	*gw = (struct gap_watch){ .watch = watch };
+	outside_open(&gw->outside, watch->sys, cpus);
+	join_init(&gw->join, &gw->outside, keep);
+	gw->lost = xcalloc(watch->n_cpus, sizeof(*gw->lost));
+	trace_watch_listen(watch, &listener);
+}
+
+/* What has been lost, and which breaks have not ended, since the last look. */
+static void look_at_watch(struct gap_watch *gw, uint64_t horizon)
+{
+	for (size_t i = 0; i < gw->watch->n_cpus; i++) {
+		const struct watched_cpu *w = &gw->watch->cpus[i];
+		struct join_cpu *c = join_cpu(&gw->join, w->cpu);
+
+		if (!c)
+			continue;
+		c->open_since = w->tracker.open ? w->tracker.start : UINT64_MAX;
+		if (w->lost != gw->lost[i])
+			join_lost(&gw->join, w->cpu, gw->horizon, horizon);
+		gw->lost[i] = w->lost;
+	}
+}
+
+/* False: it ended after the last point of the line, and has to wait. */
+static bool convert(const struct gap_watch *gw, const struct gap_feed *feed,
+                    const struct tick_gap *gap, uint64_t loop, struct join_gap *found)
+{
+	const struct clock_point *last = &gw->line.points[gw->line.n - 1];
+	uint64_t end = gap->start + gap->length + loop, without, off_start, off_end;
+
+	*found = (struct join_gap){ .steps = gap->start, .what = gap->what };
+	if (end < gap->start || end > last->steps ||
+	    !clock_line_at(&gw->line, gap->start, &found->start, &off_start))
+		return false;
+	clock_line_at(&gw->line, end, &found->end, &off_end);
+	clock_line_at(&gw->line, gap->start + gap->length, &without, &off_end);
+	found->length = without - found->start;
+	found->off = (off_start > off_end ? off_start : off_end) + feed->off;
+	return true;
+}
+
+static uint64_t steps_ns(const struct clock_line *line, uint64_t steps)
+{
+	uint64_t from = line->points[0].steps, begin = 0, end = 0, off;
+
+	clock_line_at(line, from, &begin, &off);
+	clock_line_at(line, from + steps, &end, &off);
+	return end - begin;
+}
+
+/* How far the counters are apart is known from when the feed began. */
+static void find_off(const struct clock_line *line, struct gap_feed *feed)
+{
+	uint64_t ns, off;
+
+	if (feed->off || !clock_line_at(line, feed->begin.steps, &ns, &off))
+		return;
+	feed->off = ns > feed->begin.ns ? ns - feed->begin.ns : feed->begin.ns - ns;
+}
+
+static void read_feed(struct gap_watch *gw, struct gap_feed *feed)
+{
+	struct gap_ring *ring = feed->ring;
+	uint64_t threshold = __atomic_load_n(&ring->threshold, __ATOMIC_ACQUIRE);
+	uint64_t loop = __atomic_load_n(&ring->loop, __ATOMIC_RELAXED);
+	uint64_t blind = __atomic_load_n(&ring->blind, __ATOMIC_RELAXED);
+	struct tick_gap gap;
+
+	feed->lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED) + feed->reader.lost;
+	find_off(&gw->line, feed);
+	/* No longer than the ring is, as the writer may go on. */
+	for (unsigned int n = 0; threshold && gw->line.n > 1 && n < GAP_RING &&
+	                         gap_ring_peek(ring, &feed->reader, &gap);
+	     n++) {
+		struct join_cpu *c = join_cpu(&gw->join, gap.cpu);
+		struct join_gap found;
+
+		if (gap.length < threshold || gap.what >= ISOLPROBE_CLASSES) {
+			/* found before the threshold was; or nonsense */
+		} else if (!c) {
+			feed->elsewhere++;
+		} else if (convert(gw, feed, &gap, loop, &found)) {
+			c->threshold = steps_ns(&gw->line, threshold);
+			c->blind_ns = steps_ns(&gw->line, blind);
+			join_gap(&gw->join, gap.cpu, &found);
+		} else {
+			break;
+		}
+		gap_ring_take(ring, &feed->reader);
+	}
+}
+
+static void read_feeds(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds)
+{
+	struct clock_point now = clock_now();
+
+	clock_line_add(&gw->line, now);
+	outside_look(&gw->outside, now.ns);
+	for (size_t i = 0; i < n_feeds; i++)
+		read_feed(gw, &feeds[i]);
+}
+
+void gap_watch_read(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds)
+{
+	uint64_t horizon = ring_clock() - TRACE_SETTLE_NS;
+
+	trace_watch_read(gw->watch);
+	look_at_watch(gw, horizon);
+	read_feeds(gw, feeds, n_feeds);
+	join_settle(&gw->join, horizon);
+	gw->horizon = horizon;
+}
+
+void gap_watch_finish(struct gap_watch *gw, uint64_t time, struct gap_feed *feeds, size_t n_feeds)
+{
+	trace_watch_finish(gw->watch, time);
+	look_at_watch(gw, time);
+	read_feeds(gw, feeds, n_feeds);
+	join_finish(&gw->join);
+}
+
+void gap_watch_free(struct gap_watch *gw)
+{
+	join_free(&gw->join);
+	outside_free(&gw->outside);
+	free(gw->lost);
+	*gw = (struct gap_watch){ 0 };
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Watches a loop by its gaps and the CPUs it runs on by the kernel's events, and joins the two as
+ * they come. Belongs to one thread, which is on none of these CPUs.
+ */
+#ifndef PROBE_GAP_WATCH_H
+#define PROBE_GAP_WATCH_H
+
+#include "clock_line.h"
+#include "gap_ring.h"
+#include "join.h"
+#include "trace_watch.h"
+
+/* One thread's gaps. */
+struct gap_feed {
+	struct gap_ring *ring;
+	struct clock_point begin; /* of its CPU's clocks */
+	struct gap_reader reader;
+	uint64_t off;  /* ns that its CPU's counter is apart from that of this thread, at begin */
+	uint64_t lost; /* gaps that found no room in the ring */
+	uint64_t elsewhere; /* gaps on a CPU that is not watched */
+};
+
+struct gap_watch {
+	struct trace_watch *watch;
+	struct outside_watch outside;
+	struct clock_line line;
+	struct join join;
+	uint64_t horizon;
+	uint64_t *lost; /* records of each CPU, at the last look */
+};
+
+/* watch is open, not started, and stays the caller's. keep: as join_init(). */
+void gap_watch_open(struct gap_watch *gw, struct trace_watch *watch, const struct cpumask *cpus,
+                    size_t keep);
+/* Reads the events, then the gaps, and joins what is complete. The first time is to be before the
+ * first gap. */
+void gap_watch_read(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds);
+/* The same for the last time, in place of trace_watch_finish(). */
+void gap_watch_finish(struct gap_watch *gw, uint64_t time, struct gap_feed *feeds, size_t n_feeds);
+void gap_watch_free(struct gap_watch *gw);
+
+#endif
