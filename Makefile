@@ -40,7 +40,7 @@ PKG_LIBS    = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS) 2>/dev/null
 ARCHIVES    = $(eval ARCHIVES := $$(foreach l,$$(filter -l%,$$(PKG_LIBS)),$$(shell \
 	      $$(CC) -print-file-name=lib$$(l:-l%=%).a)))$(ARCHIVES)
 CHISOL_LIBS = $(if $(STATIC_LIBS),-Wl$(comma)-Bstatic $(PKG_LIBS) -Wl$(comma)-Bdynamic,$(PKG_LIBS))
-JANSSON     = $(eval JANSSON := $$(shell pkg-config --libs jansson 2>/dev/null))$(JANSSON)
+ISOLPROBE_LIBS = $(eval ISOLPROBE_LIBS := $$(shell pkg-config --libs jansson libtraceevent 2>/dev/null))$(ISOLPROBE_LIBS)
 comma      := ,
 
 BASE_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -DCHISOL_VERSION='"$(VERSION)"' \
@@ -91,7 +91,7 @@ $(BUILD)/chisol: $(CHISOL_OBJ) $(BUILD)/libprobe.a $(BUILD)/libisolcore.a
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CHISOL_LIBS)
 
 $(BUILD)/isolprobe: $(ISOLPROBE_OBJ) $(BUILD)/libprobe.a $(BUILD)/libisolcore.a
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(JANSSON) -lm -pthread
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ISOLPROBE_LIBS) -lm -pthread
 
 # One object, in which only what is public is global: a static library has no version script.
 $(BUILD)/libisolprobe.a: $(TICK_OBJ)

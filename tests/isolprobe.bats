@@ -22,6 +22,12 @@ probe() {
 	[ ! -s stderr ]
 }
 
+# Trace events are root's, and of the first pid namespace.
+needs_events() {
+	((EUID == 0)) || skip "needs root: trace events are root's"
+	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] || skip "needs the machine's own pid namespace"
+}
+
 # refused MESSAGE OPTION...: exit status 1 and one line that says it.
 refused() {
 	local message=$1
@@ -215,6 +221,7 @@ interrupted() {
 	refused '--gaps cannot be "-5"' -n -5
 	refused '--format cannot be "xml"' -F xml
 	refused '--format needs a value' -F
+	refused '--causes cannot be "yes": it takes auto, off or require' -k yes
 	refused '--help takes no value' --help=5
 	refused 'there is no option "--frob"' --frob
 	refused 'there is no option "-x"' -x
@@ -222,6 +229,79 @@ interrupted() {
 	refused 'names a CPU that does not exist' -c 99999
 	refused 'CPU list "x"' -c x
 	refused 'CPU list "1-"' -C 1-
+}
+
+@test "every break is charged, once, to an event of the kernel's or to what else it was" {
+	needs_events
+	probe -D 2 -k require -F json >json
+	jq -e '.measured[0] | .causes.joined.count + .causes.lost_gaps == .breaks.count' json
+	jq -e '.measured[0].causes | .joined.count == ([.by_cause[].count] | add // 0)
+		and .joined.total_ns == ([.by_cause[].total_ns] | add // 0)
+		and .joined.count == .by_kernel.count + .not_by_kernel.count
+		and .by_kernel_with_event.count == ([.by_cause[] | select(.kind == "event").count] | add // 0)' json
+	jq -e '.measured[0].causes | .in_events_ns <= .joined.total_ns' json
+	jq -e '[.measured[0] | (.worst, .first)[] | .cause] | all(. != null)' json
+	jq -e '[.measured[0].worst[] | .length_ns as $l | .events[] | .length_ns <= $l + 1000] | all' json
+}
+
+# On a CPU with a tick. Where events or gaps were lost, or a task ran that events tell nothing of, it
+# is tried again.
+@test "every timer interrupt that is over the threshold is in a gap" {
+	local try
+	needs_events
+	for try in 1 2 3 4 5; do
+		probe -D 2 -k require -F json >json
+		jq -c '.measured[0].causes | [.kernel_breaks_over_threshold, .lost_gaps, .lost_events]' json
+		! jq -e '.measured[0].causes | .lost_gaps == 0 and .lost_events == 0' json || break
+	done
+	jq -e '.measured[0].causes.kernel_breaks_over_threshold | .count > 10 and .in_gaps + .while_blind == .count' json
+	jq -e '.measured[0].causes.kernel_breaks_over_threshold.by_cause[] | select(.cause == "tick") |
+		.count > 10 and .in_gaps >= .count - 1' json
+}
+
+@test "of the breaks that the kernel caused, 99 % and more have an event for a cause" {
+	needs_events
+	local try
+	for try in 1 2 3 4 5; do # not those of a task that the kernel's events do not tell of
+		probe -D 2 -k require -F json >json
+		jq -c '.measured[0].causes.by_cause[] | [.cause, .kind, .count]' json
+		! jq -e '.measured[0].causes | .by_kernel.count > 10 and
+			.by_kernel_with_event.count + ([.by_cause[] | select(.cause == "unseen-task").count] | add // 0)
+			>= 0.99 * .by_kernel.count' json || return 0
+	done
+	false
+}
+
+@test "the text says whose the breaks are, and what the worst ones were" {
+	needs_events
+	probe -D 1 -k require >text
+	grep -qE '^ +CPU  cause +breaks +total +longest' text
+	grep -qE "^ +$CPU  (tick|task|hypervisor|timer|sleep-timer) +[0-9]+ " text
+	grep -qE "^CPU $CPU: [0-9]+ breaks .* are the kernel's; [0-9.]+ % of these have an event" text
+	grep -qE "^CPU $CPU: [0-9]+ are not the kernel's; (this is a virtual machine|there is no hypervisor)" text
+	grep -qE "s +(switched out|kernel work in the thread|interrupt or below the kernel): [a-z]" text
+}
+
+@test "without permission for events it measures all the same, and says why causes are missing" {
+	((EUID == 0)) || skip "needs root to drop privileges"
+	mkdir -m 755 bin
+	install -m 755 "$ISOLPROBE" bin/
+	chmod 755 . ..
+	local nobody=(setpriv --reuid 65534 --clear-groups --inh-caps -all --bounding-set -all)
+	run -0 --separate-stderr "${nobody[@]}" bin/isolprobe -c "$CPU" -D 300ms
+	[[ $output == *"Causes are not known: "* ]]
+	run -0 --separate-stderr "${nobody[@]}" bin/isolprobe -c "$CPU" -D 300ms -F json
+	jq -e '.causes_unavailable != null and .measured[0].causes == null' <<<"$output"
+	run -1 "${nobody[@]}" bin/isolprobe -c "$CPU" -D 300ms -k require
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "causes are not looked for where nobody wants them" {
+	probe -k off -F json >json
+	jq -e '.causes_asked == "off" and .causes_unavailable == null and .measured[0].causes == null' json
+	refute jq -e '.measured[0].worst[0] | has("cause")' json
+	probe -k off >text
+	refute grep -q -i cause text
 }
 
 @test "help and version are printed" {

@@ -15,6 +15,12 @@ const char *const workload_names[WORKLOADS] = {
 	[WORKLOAD_MEMMOVE] = "memmove",
 };
 
+const char *const when_names[WHENS] = {
+	[CAUSES_AUTO] = "auto",
+	[CAUSES_OFF] = "off",
+	[CAUSES_REQUIRE] = "require",
+};
+
 const char *const format_names[FORMATS] = {
 	[FORMAT_TEXT] = "text",           [FORMAT_JSON] = "json",
 	[FORMAT_OSLAT] = "oslat",         [FORMAT_OSLAT_JSON] = "oslat-json",
@@ -130,6 +136,14 @@ static int act_gaps(struct arguments *args, const char *value)
 	return 0;
 }
 
+static int act_causes(struct arguments *args, const char *value)
+{
+	int word = read_word(value, when_names, WHENS);
+
+	args->causes = (enum when)word;
+	return word < 0 ? -EINVAL : 0;
+}
+
 static int act_format(struct arguments *args, const char *value)
 {
 	int word = read_word(value, format_names, FORMATS);
@@ -187,6 +201,9 @@ static const struct row {
 	{ 'n', "gaps", "N", act_gaps, "a number up to 10000000",
 	  "gaps to keep of each CPU with time and length: the N worst and the N first\n"
 	  "that are breaks; default: 100" },
+	{ 'k', "causes", "WHEN", act_causes, "auto, off or require",
+	  "tell the causes of gaps by the kernel's trace events: auto (default: if\n"
+	  "permitted), off or require; opening the events interrupts all CPUs" },
 	{ 'F', "format", "FORMAT", act_format, "text, json, oslat, oslat-json or sysjitter",
 	  "text (default), json, oslat, oslat-json or sysjitter" },
 	{ 'o', "output", "FILE", act_output, "a file name",

@@ -16,6 +16,14 @@ enum workload {
 };
 extern const char *const workload_names[WORKLOADS];
 
+enum when {
+	CAUSES_AUTO, /* if permitted */
+	CAUSES_OFF,
+	CAUSES_REQUIRE,
+	WHENS
+};
+extern const char *const when_names[WHENS];
+
 enum format {
 	FORMAT_TEXT,
 	FORMAT_JSON,
@@ -35,7 +43,8 @@ struct arguments {
 	enum workload workload;
 	uint64_t workload_size; /* bytes */
 	int priority;           /* SCHED_FIFO; 0: the policy stays */
-	uint32_t n_gaps;        /* to keep of each CPU: the worst, and the first */
+	enum when causes;
+	uint32_t n_gaps; /* to keep of each CPU: the worst, and the first */
 	enum format format;
 	const char *output; /* NULL: standard output */
 	bool help, version;

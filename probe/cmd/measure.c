@@ -12,6 +12,7 @@
 #define STACK_SIZE     (256u << 10)
 #define SECOND_NS      1000000000u
 #define PREHEAT_MIN_NS 250000000u
+#define CAUSES_POLL_NS 100000000u
 #define UNSTABLE_PART  1000  /* the clocks part by more than this part of the run ... */
 #define UNSTABLE_NS    50000 /* ... and this */
 
@@ -43,6 +44,7 @@ struct worker {
 	pthread_t thread;
 	struct tick_record *preheat;
 	struct tick_record *running; /* published for the progress */
+	struct gap_ring *ring;       /* for the gaps of the measurement; or NULL */
 	char *from, *to;             /* of the workload; given back with the process */
 	int rc;
 	const char *failed; /* what returned rc */
@@ -83,12 +85,13 @@ static bool read_run_delay(const struct sysroot *root, unsigned long long *ns)
 	return delay && sscanf(delay, "%20llu", ns) == 1;
 }
 
-static int run_loop(struct worker *w, struct tick_record **record)
+static int run_loop(struct worker *w, struct gap_ring *ring, struct tick_record **record)
 {
 	struct tick_options options = { .threshold_ns = w->stage->threshold_ns,
 		                        .scale = w->stage->scale,
 		                        .n_worst = w->stage->args->n_gaps,
-		                        .n_first = w->stage->args->n_gaps };
+		                        .n_first = w->stage->args->n_gaps,
+		                        .ring = ring };
 	struct isolprobe probe;
 	unsigned long long before, after;
 	bool known = read_run_delay(&w->stage->sys->root, &before);
@@ -191,9 +194,9 @@ static void *work(void *arg)
 	w->rc = prepare(w);
 	if (!next_phase(w->stage, PHASE_PREHEAT))
 		return NULL;
-	w->rc = run_loop(w, &w->preheat);
+	w->rc = run_loop(w, NULL, &w->preheat);
 	if (next_phase(w->stage, PHASE_MEASURE))
-		w->rc = run_loop(w, &w->measured->record);
+		w->rc = run_loop(w, w->ring, &w->measured->record);
 	return NULL;
 }
 
@@ -251,6 +254,7 @@ static size_t start(struct worker *workers, struct run *run, struct stage *stage
 	for (; n < run->n_measured && !rc; n += !rc) {
 		workers[n].stage = stage;
 		workers[n].measured = &run->measured[n];
+		workers[n].ring = causes_ring(&run->causes, n);
 		rc = pthread_create(&workers[n].thread, &attr, work, &workers[n]);
 	}
 	pthread_attr_destroy(&attr);
@@ -321,25 +325,54 @@ static void wait_for_loops(const struct worker *workers, size_t n)
 			nanosleep(&a_moment, NULL);
 }
 
+/* From here on the kernel's events have to do with gaps. */
+static void begin_windows(struct run *run, const struct worker *workers)
+{
+	for (size_t i = 0; i < run->n_measured; i++) {
+		const struct tick_record *record =
+			__atomic_load_n(&workers[i].running, __ATOMIC_ACQUIRE);
+
+		if (record)
+			causes_begin_window(&run->causes, i, &record->begin_point);
+	}
+}
+
+static void end_windows(struct run *run)
+{
+	for (size_t i = 0; i < run->n_measured; i++) {
+		const struct tick_record *record = run->measured[i].record;
+
+		causes_end_window(&run->causes, i,
+		                  clock_at(&record->scale, &record->end_point, record->end));
+	}
+}
+
 /* Lets the loops run for a time, or until a signal comes. Returns whether one did. */
 static bool wait_for_end(uint64_t duration_ns, const sigset_t *signals, struct timeline *times,
-                         const struct worker *workers, const struct run *run,
-                         const struct stage *stage, progress_fn progress)
+                         const struct worker *workers, struct run *run, const struct stage *stage,
+                         progress_fn progress)
 {
-	uint64_t begin;
+	uint64_t most = run->causes.known ? CAUSES_POLL_NS : SECOND_NS, next_tell = 0, begin;
 
 	wait_for_loops(workers, run->n_measured);
+	if (times)
+		begin_windows(run, workers);
 	begin = clock_now().ns;
 	for (;;) {
 		uint64_t elapsed = clock_now().ns - begin;
 		uint64_t left = elapsed < duration_ns ? duration_ns - elapsed : 0;
-		struct timespec wait = { .tv_sec = left >= SECOND_NS,
-			                 .tv_nsec = left >= SECOND_NS ? 0 : (long)left };
+		uint64_t nap = left < most ? left : most;
+		struct timespec wait = { .tv_sec = (time_t)(nap / SECOND_NS),
+			                 .tv_nsec = (long)(nap % SECOND_NS) };
 
-		if (times)
+		if (times) {
 			add_point(times);
-		if (progress)
+			causes_poll(&run->causes);
+		}
+		if (progress && elapsed >= next_tell) {
 			tell(workers, run, stage, elapsed, progress);
+			next_tell = elapsed + SECOND_NS;
+		}
 		if (!left)
 			return false;
 		if (sigtimedwait(signals, NULL, &wait) > 0)
@@ -470,6 +503,7 @@ static int conduct(struct run *run, struct stage *stage, struct worker *workers,
 	int rc = n == run->n_measured ? preheat(run, stage, workers, signals, err) : -err->err;
 
 	run->start = time(NULL);
+	causes_begin(&run->causes);
 	let_on(stage, PHASE_MEASURE, rc);
 	if (!rc) {
 		if (run->interrupted)
@@ -487,6 +521,8 @@ static int conduct(struct run *run, struct stage *stage, struct worker *workers,
 		return rc;
 	times.every_ns = 0;
 	add_point(&times);
+	end_windows(run);
+	causes_end(&run->causes);
 	run->threshold_ns = stage->threshold_ns;
 	judge_clock(run, &times);
 	return 0;
@@ -567,6 +603,8 @@ int measure(struct run *run, const struct arguments *args, const struct system *
 		rc = leave_measured(run, args, sys, err);
 	if (!rc)
 		rc = find_clock(run, err);
+	if (!rc)
+		rc = causes_open(&run->causes, args, sys, &run->cpus, err);
 	if (!rc) {
 		run->unlocked = !lock_memory();
 		workers = xcalloc(run->n_measured, sizeof(*workers));
@@ -583,6 +621,7 @@ void run_free(struct run *run)
 	for (size_t i = 0; i < run->n_measured; i++)
 		tick_free(run->measured[i].record);
 	free(run->measured);
+	causes_free(&run->causes);
 	cpumask_free(&run->cpus);
 	cpumask_free(&run->control);
 }

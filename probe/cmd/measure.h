@@ -11,7 +11,7 @@
 #include "../../isolcore/machine.h"
 #include "../clock.h"
 #include "../tick.h"
-#include "arguments.h"
+#include "causes.h"
 
 #define CLOCK_POINTS 64
 
@@ -44,6 +44,7 @@ struct run {
 	uint64_t skew_ns; /* how far the counters of the CPUs are apart, beyond what is noise */
 	uint64_t threshold_ns;
 	unsigned int doubts;
+	struct causes causes;
 };
 
 #define RUN_INIT             \

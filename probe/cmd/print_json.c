@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "print.h"
 
-#include <jansson.h>
+#include "../join_json.h"
 
 #define SCHEMA 1 /* raised when a key goes or changes its meaning */
 
@@ -51,8 +51,10 @@ static json_t *clock_object(const struct run *run)
 	return object;
 }
 
-static json_t *gap_array(const struct tick_record *r, const struct tick_gap *gaps, uint32_t n)
+static json_t *gap_array(const struct outcome *o, size_t cpu, const struct tick_gap *gaps,
+                         uint32_t n)
 {
+	const struct tick_record *r = o->run->measured[cpu].record;
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < n && gaps[i].length >= r->threshold; i++) {
@@ -64,6 +66,8 @@ static json_t *gap_array(const struct tick_record *r, const struct tick_gap *gap
 		set_integer(object, "length_ns", clock_ns(&r->scale, gaps[i].length));
 		set_integer(object, "cpu", gaps[i].cpu);
 		set_text(object, "class", class_keys[gaps[i].what]);
+		if (o->run->causes.known)
+			join_json_gap(object, causes_find(&o->run->causes, cpu, &gaps[i]));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -124,8 +128,11 @@ static json_t *breaks_object(const struct figures *f)
 	return object;
 }
 
-static json_t *cpu_object(const struct figures *f, const struct measured *m)
+static json_t *cpu_object(const struct outcome *o, size_t i)
 {
+	const struct figures *f = &o->figures[i];
+	const struct measured *m = &o->run->measured[i];
+	const struct causes *c = &o->run->causes;
 	const struct tick_record *r = m->record;
 	json_t *object = json_object(), *loop = json_object();
 
@@ -145,9 +152,10 @@ static json_t *cpu_object(const struct figures *f, const struct measured *m)
 	if (m->has_run_delay)
 		set_integer(object, "run_delay_ns", m->run_delay_ns);
 	json_object_set_new(object, "breaks", breaks_object(f));
+	json_object_set_new(object, "causes", c->known ? join_json_cpu(&c->gaps, i) : json_null());
 	json_object_set_new(object, "histogram", histogram_array(f, r));
-	json_object_set_new(object, "worst", gap_array(r, tick_worst(r), r->worst.n));
-	json_object_set_new(object, "first", gap_array(r, r->first, r->n_first));
+	json_object_set_new(object, "worst", gap_array(o, i, tick_worst(r), r->worst.n));
+	json_object_set_new(object, "first", gap_array(o, i, r->first, r->n_first));
 	return object;
 }
 
@@ -169,12 +177,16 @@ void print_json(FILE *out, const struct outcome *o)
 	set_integer(root, "threshold_ns", run->threshold_ns);
 	set_text(root, "threshold_from", o->args->threshold_ns ? "option" : "valley");
 	json_object_set_new(root, "clock", clock_object(run));
+	set_text(root, "causes_asked", when_names[o->args->causes]);
+	json_object_set_new(root, "causes_unavailable",
+	                    run->causes.unavailable ? json_string(run->causes.unavailable)
+	                                            : json_null());
 	for (unsigned int i = 0; i < DOUBTS; i++)
 		if (run->doubts & 1u << i)
 			json_array_append_new(doubts, json_string(doubt_keys[i]));
 	json_object_set_new(root, "doubts", doubts);
 	for (size_t i = 0; i < run->n_measured; i++)
-		json_array_append_new(cpus, cpu_object(&o->figures[i], &run->measured[i]));
+		json_array_append_new(cpus, cpu_object(o, i));
 	json_object_set_new(root, "measured", cpus);
 	json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	fputc('\n', out);

@@ -125,6 +125,79 @@ static void print_classes(FILE *out, const struct outcome *o)
 	}
 }
 
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 100;
+}
+
+static void print_count(FILE *out, unsigned int cpu, const char *code, const char *meaning,
+                        const struct join_count *count)
+{
+	_cleanup_free_ char *total = length((double)count->total),
+			    *longest = length((double)count->longest);
+
+	if (count->n)
+		fprintf(out, "%5u  %-14s %9llu %10s %10s  %s\n", cpu, code,
+		        (unsigned long long)count->n, total, longest, meaning);
+}
+
+/* How many of the gaps are explained, how many are not, and why. */
+static void print_shares(FILE *out, const struct join_cpu *c, const struct gap_watch *gw)
+{
+	const struct outside_watch *outside = &gw->outside;
+	const struct join_count kernel = join_kernels(c), foreign = join_foreign(c);
+	const struct join_over over = join_over(c);
+	_cleanup_free_ char *steal =
+		length((double)outside_steal_ns(outside, (size_t)(c - gw->join.cpus)));
+
+	fprintf(out,
+	        "CPU %u: %llu breaks (%.2f %% of their time) are the kernel's; %.2f %% of these have "
+	        "an event that says how\n",
+	        c->cpu, (unsigned long long)kernel.n, percent(kernel.total, c->all.total),
+	        percent(c->named.n, kernel.n));
+	fprintf(out, "CPU %u: %llu are not the kernel's; %s, its steal time went up by %s", c->cpu,
+	        (unsigned long long)foreign.n,
+	        outside->vm ? "this is a virtual machine" : "there is no hypervisor", steal);
+	if (gw->join.n_cpus > 1)
+		fprintf(out,
+		        "; of all breaks, %llu were at the same time on another CPU, %llu on all",
+		        (unsigned long long)c->together, (unsigned long long)c->everywhere);
+	fprintf(out,
+	        "\nCPU %u: %llu of %llu breaks that are over the threshold by the kernel's events are "
+	        "in a gap",
+	        c->cpu, (unsigned long long)over.joined, (unsigned long long)over.n);
+	if (c->blind)
+		fprintf(out, ", %llu came while the probe was blind", (unsigned long long)c->blind);
+	fprintf(out, "; times agree to %llu ns\n", (unsigned long long)c->off);
+	if (c->lost)
+		fprintf(out, "CPU %u: %llu gaps came too fast to be joined with anything\n", c->cpu,
+		        (unsigned long long)c->lost);
+}
+
+static void print_causes(FILE *out, const struct outcome *o)
+{
+	const struct causes *c = &o->run->causes;
+	const struct join *join = &c->gaps.join;
+
+	if (c->unavailable)
+		fprintf(out, "\nCauses are not known: %s\n", c->unavailable);
+	if (!c->known)
+		return;
+	fprintf(out, "\n%5s  %-14s %9s %10s %10s\n", "CPU", "cause", "breaks", "total", "longest");
+	for (size_t i = 0; i < join->n_cpus; i++) {
+		const struct join_cpu *cpu = &join->cpus[i];
+
+		for (size_t k = 0; k < n_causes; k++)
+			print_count(out, cpu->cpu, causes[k].code, causes[k].meaning,
+			            &cpu->causes[k]);
+		for (size_t k = 0; k < n_outsides; k++)
+			print_count(out, cpu->cpu, outsides[k].code, outsides[k].meaning,
+			            &cpu->outsides[k]);
+	}
+	for (size_t i = 0; i < join->n_cpus; i++)
+		print_shares(out, &join->cpus[i], &c->gaps);
+}
+
 /* The worst of all CPUs: each CPU's are in order, and the longest next is taken. */
 static void print_worst(FILE *out, const struct outcome *o)
 {
@@ -133,8 +206,9 @@ static void print_worst(FILE *out, const struct outcome *o)
 	fprintf(out, "\n%5s %14s %10s  %s\n", "CPU", "at", "length", "the worst breaks");
 	for (unsigned int shown = 0; shown < WORST_SHOWN; shown++) {
 		const struct tick_record *r;
+		const struct join_gap *joined;
 		const struct tick_gap *gap = NULL;
-		_cleanup_free_ char *text = NULL;
+		_cleanup_free_ char *text = NULL, *cause = NULL;
 		size_t from = 0;
 
 		for (size_t i = 0; i < o->run->n_measured; i++) {
@@ -150,9 +224,11 @@ static void print_worst(FILE *out, const struct outcome *o)
 		next[from]++;
 		r = o->run->measured[from].record;
 		text = length((double)clock_ns(&r->scale, gap->length));
-		fprintf(out, "%5u %12.6f s %10s  %s\n", gap->cpu,
+		joined = causes_find(&o->run->causes, from, gap);
+		cause = joined ? join_words(joined) : NULL;
+		fprintf(out, "%5u %12.6f s %10s  %s%s%s\n", gap->cpu,
 		        (double)clock_ns(&r->scale, gap->start - r->begin) / 1e9, text,
-		        class_names[gap->what]);
+		        class_names[gap->what], cause ? ": " : "", cause ? cause : "");
 	}
 }
 
@@ -167,6 +243,7 @@ void print_text(FILE *out, const struct outcome *o)
 	if (!any)
 		return;
 	print_classes(out, o);
+	print_causes(out, o);
 	if (o->args->n_gaps)
 		print_worst(out, o);
 }
