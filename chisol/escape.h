@@ -5,7 +5,8 @@
  *
  * What the character set of the environment's locale, which is loaded here when it is first needed,
  * does not have, what is not printable and what has no width (control characters, escape sequences,
- * bidirectional overrides) comes out as \n, \t, \r or \xHH for each byte. A backslash stays as it is: this is for people. The caller frees the result.
+ * bidirectional overrides) comes out as \n, \t, \r or \xHH for each byte. A backslash stays as it
+ * is: this is for people. The caller frees the result.
  */
 #ifndef CHISOL_ESCAPE_H
 #define CHISOL_ESCAPE_H

@@ -107,13 +107,13 @@ static json_t *json_setting(const struct setting *s)
 	json_t *restored = json_pack("{s:s, s:o}", "state", knob_restored_name(s->restored),
 	                             "detail", json_text(s->restore_detail));
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(s->name), "facility", json_text(s->facility), "path",
 	                 json_text(s->path), "policy", setting_policy_name(s->policy), "why",
-	                 json_text(s->why), "asked", json_text(s->asked), "found",
-	                 json_text(s->found), "granted", granted, "observed", observed, "restored",
-	                 restored, "reason", json_text(s->reason), "detail", json_text(s->detail),
-	                 "remedy", json_text(s->remedy));
+	                 json_text(s->why), "origin", json_text(s->origin), "asked",
+	                 json_text(s->asked), "found", json_text(s->found), "granted", granted,
+	                 "observed", observed, "restored", restored, "reason", json_text(s->reason),
+	                 "detail", json_text(s->detail), "remedy", json_text(s->remedy));
 }
 
 void json_add_plan(json_t *document, const struct plan *plan)

@@ -90,13 +90,16 @@ static void append_value(char **text, const char *word, const char *value)
 		xappend(text, "%s%s %s", **text ? ", " : "", word, setting_value(value));
 }
 
-static void print_group(FILE *out, const char *label, const struct setting_group *group)
+static void print_group(FILE *out, const char *label, const struct setting_group *group,
+                        bool verbose)
 {
 	const struct setting *s = &group->first;
 	_cleanup_free_ char *name = setting_group_name(group), *values = xstrdup(""), *code = NULL;
 	const char *why = s->detail ? s->detail : setting_reason_meaning(s->reason);
 
 	append_value(&values, "asked", s->asked);
+	if (verbose && s->origin)
+		xappend(&values, "%s by %s", s->asked ? "" : "asked", s->origin);
 	append_value(&values, "found", s->found);
 	append_value(&values, "granted", s->granted);
 	if (s->observed_state == OBSERVED_DRIFTED)
@@ -135,7 +138,7 @@ static void print_settings(FILE *out, const struct run_report *report)
 	for (size_t i = 0; i < groups.n; i++) {
 		const char *label = setting_label(&groups.groups[i].first, report->verbose);
 
-		print_group(out, label, &groups.groups[i]);
+		print_group(out, label, &groups.groups[i], report->verbose);
 	}
 }
 

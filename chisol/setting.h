@@ -14,7 +14,8 @@ struct setting {
 	const struct task_setting *task; /* NULL: a knob */
 
 	const char *name, *facility, *why;
-	const char *path; /* NULL: a setting of the process */
+	const char *origin; /* who asked for it, or NULL */
+	const char *path;   /* NULL: a setting of the process */
 	enum policy policy;
 	const char *asked, *found;
 	enum knob_state state;

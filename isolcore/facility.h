@@ -11,7 +11,8 @@
 #include "plan.h"
 
 struct facility {
-	const char *name; /* the profile section, and the first word of its knobs' names */
+	const char *name;    /* the profile section, and the first word of its knobs' names */
+	const char *section; /* the profile section, if it is another one; NULL: it is the name */
 	const char *title;
 	/* Appends to the plan. Changes nothing. An error means that the request makes no sense on
 	 * this machine; what the machine merely does not grant is a knob's or note's state. */

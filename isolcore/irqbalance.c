@@ -441,6 +441,7 @@ static int plan_facility(struct plan *plan, const struct system *sys, const stru
 
 const struct facility facility_irqbalance = {
 	.name = "irqbalance",
+	.section = "irq",
 	.title = "irqbalance",
 	.plan = plan_facility,
 };

@@ -76,12 +76,14 @@ struct knob_type {
 struct knob {
 	const struct knob_type *type;
 	const struct facility *facility;
-	char *name;      /* stable, dotted: "irq.24.affinity" */
-	char *path;      /* what the type works on, mostly a file; absolute, without ".." */
-	char *found;     /* NULL: not there, or not readable */
-	char *wanted;    /* NULL: nothing to write (an exposed or unavailable knob) */
-	const char *why; /* what it is for, half a sentence */
-	char *remedy;    /* what a person can do when it is not granted; NULL: nothing more */
+	char *name;         /* stable, dotted: "irq.24.affinity" */
+	char *path;         /* what the type works on, mostly a file; absolute, without ".." */
+	char *found;        /* NULL: not there, or not readable */
+	char *wanted;       /* NULL: nothing to write (an exposed or unavailable knob) */
+	const char *why;    /* what it is for, half a sentence */
+	const char *origin; /* who asked: "oslat.conf:12", "--set", "-c"; NULL: nobody by name.
+	                       Borrowed from the request */
+	char *remedy;       /* what a person can do when it is not granted; NULL: nothing more */
 	enum policy policy;
 	/* For a list of CPUs: as long as it has none of these, it counts as kept, whoever changed
 	 * it. NULL: only as granted. Borrowed from the request. */

@@ -102,13 +102,38 @@ void plan_free(struct plan *plan)
 	*plan = (struct plan)PLAN_INIT;
 }
 
+/* Who asked for what the facility has just planned: for a setting that is called like a key, who
+ * gave that key, and for all others who asked for the section. */
+static void add_origins(struct plan *plan, const struct facility *facility, size_t before,
+                        const struct request *req)
+{
+	const char *section = facility->section ? facility->section : facility->name;
+	const char *origin = request_section_origin(req, section);
+
+	for (size_t i = before; i < plan->n_knobs; i++) {
+		const char *named = request_origin(req, plan->knobs[i]->name);
+
+		plan->knobs[i]->origin = named ? named : origin;
+	}
+	for (size_t i = 0; i < plan->n_tasks; i++) {
+		const char *named = request_origin(req, plan->tasks[i]->name);
+
+		if (plan->tasks[i]->facility == facility)
+			plan->tasks[i]->origin = named ? named : origin;
+	}
+}
+
 int plan_build(struct plan *plan, const struct system *sys, const struct request *req,
                const char *run_id, struct error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && facility_table[i]; i++)
+	for (size_t i = 0; !rc && facility_table[i]; i++) {
+		size_t before = plan->n_knobs;
+
 		rc = facility_table[i]->plan(plan, sys, req, run_id, err);
+		add_origins(plan, facility_table[i], before, req);
+	}
 	return rc;
 }
 

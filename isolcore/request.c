@@ -37,10 +37,11 @@ void request_free(struct request *req)
 static int key_index(const char *section_dot_key)
 {
 	const char *dot = strchr(section_dot_key, '.');
+	bool is_key = dot && !strchr(dot + 1, '.');
 	_cleanup_free_ char *section =
-		dot ? xstrndup(section_dot_key, (size_t)(dot - section_dot_key)) : NULL;
+		is_key ? xstrndup(section_dot_key, (size_t)(dot - section_dot_key)) : NULL;
 
-	return dot ? profile_key_index(section, dot + 1) : -1;
+	return is_key ? profile_key_index(section, dot + 1) : -1;
 }
 
 const char *request_origin(const struct request *req, const char *section_dot_key)
@@ -48,6 +49,17 @@ const char *request_origin(const struct request *req, const char *section_dot_ke
 	int i = key_index(section_dot_key);
 
 	return i < 0 ? NULL : req->origins[i].text;
+}
+
+const char *request_section_origin(const struct request *req, const char *section)
+{
+	const struct request_origin *best = NULL;
+
+	for (unsigned int i = 0; i < n_profile_keys; i++)
+		if (!strcmp(profile_keys[i].section, section) &&
+		    req->origins[i].given > (best ? best->given : GIVEN_NOT))
+			best = &req->origins[i];
+	return best ? best->text : NULL;
 }
 
 static const struct request_origin *policy_origin(const struct request *req, const char *section)

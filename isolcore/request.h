@@ -167,6 +167,10 @@ void request_free(struct request *req);
 /* Who gave a key its value, "irq.threads": "conf/oslat.conf:12", "--set", "-c"; NULL: nobody. */
 const char *request_origin(const struct request *req, const char *section_dot_key);
 
+/* Who asked for a section: who gave the first of its keys that were given most explicitly; NULL:
+ * nobody. */
+const char *request_section_origin(const struct request *req, const char *section);
+
 /* Settles what does not depend on the machine: the policies, and what goes together. May be called
  * more than once. */
 int request_settle(struct request *req, struct error *err);

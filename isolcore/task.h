@@ -57,6 +57,7 @@ struct task_setting {
 	char *name; /* "cpus.affinity" */
 	char *wanted;
 	const char *why;
+	const char *origin; /* as a knob's */
 	enum policy policy;
 	void *data; /* the facility's own */
 

@@ -122,10 +122,24 @@ valid() {
 	run -125 bash -c '"$1" -c 1 -p minimal -r text true 2>&-' bash "$CHISOL"
 }
 
+@test "each setting says who asked for it: a line of a profile, --set or an option" {
+	local profile=$BATS_TEST_TMPDIR/some.conf
+	printf '%s\n' '[profile]' 'policy = try' '[irq]' 'irqbalance = no' 'threads = no' \
+		'[vmstat]' 'stat_interval = 77' >"$profile"
+	"$CHISOL" -c 1 -p "$profile" -q vmstat_sync --set irq.threads=no --dry-run=json true >plan
+	jq -e --arg profile "$profile" '[.settings[] | {key: .name, value: .origin}] | from_entries |
+		."vmstat.stat_interval" == $profile + ":7" and ."irq.default_affinity" == "--set" and
+		."cpus.affinity" == "-c" and ."task_isolation.quiesce" == "-q"' plan
+	"$CHISOL" -c 1 -p "$profile" --dry-run=json true |
+		jq -e --arg profile "$profile" '.settings[] | select(.name == "irq.default_affinity") | .origin == $profile + ":5"'
+	run -0 "$CHISOL" --set vmstat.stat_interval=77 --set vmstat.policy=try -v true
+	[[ $output == *"vmstat.stat_interval: asked 77 by --set"* ]]
+}
+
 @test "verbose is told of every setting, also where nothing is to be undone, and elsewhere refused" {
 	run "$CHISOL" -c 1 -v true
 	[ "$status" = 0 ]
-	[[ $output == *"granted       cpus.affinity: asked 1, granted 1"* ]]
+	[[ $output == *"granted       cpus.affinity: asked 1 by -c, granted 1"* ]]
 	run -125 "$CHISOL" --check --verbose
 	[[ $output == *"-v does not go with --check"* ]]
 }
