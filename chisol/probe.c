@@ -78,6 +78,7 @@ void probe_free(struct probe *probe)
 {
 	if (probe->watches && !hold_find(probe->sys, NULL))
 		leave_closing_to_child(probe);
+	on_break_free(&probe->on_break);
 	trace_watch_free(&probe->watch);
 	free(probe->unavailable);
 	record_drop(&probe->record);

@@ -6,6 +6,7 @@
 #ifndef CHISOL_PROBE_H
 #define CHISOL_PROBE_H
 
+#include "on_break.h"
 #include "options.h"
 #include "../probe/record_keep.h"
 #include "../probe/verdict.h"
@@ -17,6 +18,7 @@ struct probe {
 	char *unavailable;
 	struct record_keep record; /* for the command's own libisolprobe */
 	const struct system *sys;
+	struct on_break on_break;
 	pid_t holder; /* holds the trace events since before they were opened; 0: nobody */
 };
 

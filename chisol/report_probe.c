@@ -167,6 +167,32 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 	}
 }
 
+static void print_on_break(FILE *out, const struct run_report *report)
+{
+	const struct on_break *ob = &report->probe->on_break;
+	_cleanup_free_ char *text = NULL;
+
+	if (!on_break_asked(ob))
+		return;
+	xappend(&text, "%s: %llu breaks, done %llu times", report->req->probe.on_break,
+	        (unsigned long long)ob->breaks, (unsigned long long)ob->taken);
+	if (ob->taken)
+		xappend(&text, ", %.1f ms after the break at the latest",
+		        (double)ob->longest_delay / 1e6);
+	if (ob->busy)
+		xappend(&text, "; %llu times the last command still ran",
+		        (unsigned long long)ob->busy);
+	if (ob->late)
+		xappend(&text, "; found too late, when the command had ended");
+	if (ob->failed)
+		xappend(&text, "; %llu failures", (unsigned long long)ob->failed);
+	report_line(out, "on break", "%s", text);
+	if (ob->action.kind == BREAK_ACTION_TRACE_OFF && ob->taken)
+		report_line(out, "",
+		            "tracing stays off, and the trace as it is: "
+		            "echo 1 > /sys/kernel/tracing/tracing_on switches it on");
+}
+
 void report_probe_text(FILE *out, const struct run_report *report)
 {
 	struct trace_watch *tw;
@@ -189,6 +215,7 @@ void report_probe_text(FILE *out, const struct run_report *report)
 		            "patched into the kernel for this run, with hundreds of interrupts on "
 		            "every CPU before its start and after its end; chisol --hold-trace "
 		            "avoids that");
+	print_on_break(out, report);
 	print_causes(out, tw);
 	print_worst(out, tw);
 	for (size_t i = 0; i < tw->events.missing.n; i++)
@@ -295,6 +322,19 @@ static json_t *json_watched_cpu(const struct watched_cpu *cpu, const struct trac
 	                 json_break_count(&cpu->startup), "causes", json_causes(cpu, tw));
 }
 
+static json_t *json_on_break(const struct run_report *report)
+{
+	const struct on_break *ob = &report->probe->on_break;
+
+	if (!on_break_asked(ob))
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "action",
+	                 json_text(report->req->probe.on_break), "breaks", json_count(ob->breaks),
+	                 "taken", json_count(ob->taken), "busy", json_count(ob->busy), "late",
+	                 json_count(ob->late), "failed", json_count(ob->failed), "longest_delay_ns",
+	                 json_number_or_null(ob->taken, ob->longest_delay));
+}
+
 json_t *json_probe(const struct run_report *report)
 {
 	bool watched = was_watched(report);
@@ -311,13 +351,14 @@ json_t *json_probe(const struct run_report *report)
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
 	return json_pack(
-		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
+		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
 		verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
 		json_text(report->probe->unavailable), "began_ns",
 		json_number_or_null(watched, tw->began), "window_ns",
 		json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst", worst,
 		"events_missing", json_strings(&tw->events.missing), "events_held_by",
-		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder));
+		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder),
+		"on_break", json_on_break(report));
 }
 
 json_t *json_stream_head(const struct run_report *report)

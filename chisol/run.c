@@ -247,10 +247,12 @@ int run_command(struct run *run, struct error *err)
 		rc = probe_open(&probe, run->sys, &options->req, err);
 	if (!rc)
 		rc = stream_begin(&stream, &report, err);
+	on_break_begin(&probe.on_break, run->sys, &options->req,
+	               probe.watches ? &probe.watch : NULL, &watch.warnings);
 	if (!rc)
 		rc = launch_and_wait(run->sys, &options->req, &run->plan,
-		                     journal.path ? &journal : NULL, &inherited, &hooks,
-		                     &result, err);
+		                     journal.path ? &journal : NULL, &inherited, &hooks, &result,
+		                     err);
 	if (journal.path)
 		restore(run, &journal, &watch.warnings);
 	unlock(run);

@@ -101,10 +101,16 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 		interrupts_subtract(&watch->during, &watch->before);
 		look(watch, pid, false);
 		probe_finish(watch->probe, counted);
+		on_break_act(&watch->probe->on_break, pid, true);
+		on_break_end(&watch->probe->on_break);
 		return 0;
 	}
-	if (event != LAUNCH_STARTED)
+	if (event != LAUNCH_STARTED) {
 		probe_read(watch->probe);
+		on_break_act(&watch->probe->on_break, pid, false);
+	}
+	if (on_break_asked(&watch->probe->on_break))
+		return ON_BREAK_POLL_MS;
 	return watch->probe->asked ? WATCH_POLL_MS : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "break_action.h"
 #include "text.h"
 
 static const struct key_word policy_words[] = {
@@ -80,6 +81,17 @@ static const struct key_word ignore_words[] = {
 	{ "none", 0 },
 	{ 0 },
 };
+
+static const struct key_word on_break_of_words[] = {
+	{ "foreign", ON_BREAK_OF_FOREIGN },
+	{ "self", ON_BREAK_OF_SELF },
+	{ 0 },
+};
+
+static int check_on_break(const char *value, struct error *err)
+{
+	return break_action_parse(&(struct break_action){ 0 }, value, err);
+}
 
 #define AT(section_, name_, member)                    \
 	.section = #section_, .name = #name_,          \
@@ -202,6 +214,14 @@ const struct profile_key profile_keys[] = {
 	{ AT(probe, ring, ring), .type = KEY_NUMBER, .min = 64, .max = RING_MAX,
 	  .default_text = "4096", .file = "perf_event_open(2)",
 	  .help = "KiB for the trace events of each CPU" },
+	{ AT(probe, on_break, on_break), .type = KEY_TEXT, .check = check_on_break,
+	  .default_text = "none",
+	  .help = "what is done when isolation is broken: signal:NAME, stop, trace-off, "
+	          "command:TEXT" },
+	{ AT(probe, on_break_over, on_break_over), .type = KEY_NUMBER, .max = INT_MAX,
+	  .default_text = "0", .help = "microseconds that a break must exceed for on_break" },
+	{ AT(probe, on_break_of, on_break_of), .type = KEY_WORDS, .words = on_break_of_words,
+	  .default_text = "foreign", .help = "whose breaks on_break is about" },
 
 	POLICY(verdict),
 	{ AT(verdict, max_breaks, max_breaks), .type = KEY_NUMBER, .max = INT_MAX,
@@ -367,6 +387,8 @@ int profile_key_set(struct request *req, unsigned int index, const char *value, 
 		break;
 	case KEY_TEXT:
 	case KEY_CPUS:
+		if (key->check && key->check(value, err))
+			return error_prefix(err, "%s.%s", key->section, key->name);
 		xreplace(place, *value ? value : NULL);
 		break;
 	}

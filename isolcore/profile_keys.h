@@ -33,6 +33,8 @@ struct profile_key {
 	const char *file;         /* what it drives; NULL: nothing of the kernel's */
 	const char *since;        /* what it needs, as "Linux 4.7"; NULL: nothing special */
 	const char *help;
+	/* KEY_TEXT: -EINVAL with a sentence if it cannot be this text; NULL: it can be any. */
+	int (*check)(const char *value, struct error *err);
 	size_t offset; /* in struct request */
 };
 

@@ -62,6 +62,8 @@ enum isolation_abi {
 #define INHERIT_CONF        (1u << 0)
 #define INHERIT_ACTIVE      (1u << 1)
 #define VERDICT_IGNORE_SELF (1u << 0)
+#define ON_BREAK_OF_FOREIGN (1u << 0)
+#define ON_BREAK_OF_SELF    (1u << 1)
 
 /* How the probe looks. */
 enum probe_mode {
@@ -142,7 +144,10 @@ struct request {
 	struct {
 		enum policy policy;
 		enum probe_mode mode;
-		unsigned int ring; /* KiB for the trace events of a CPU */
+		unsigned int ring;          /* KiB for the trace events of a CPU */
+		char *on_break;             /* see break_action.h */
+		unsigned int on_break_over; /* us; of longer breaks only */
+		unsigned int on_break_of;   /* ON_BREAK_OF_ bits */
 	} probe;
 	struct {
 		enum policy policy;

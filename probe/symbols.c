@@ -31,8 +31,10 @@ static void take_line(struct symbols *symbols, char *line)
 		(struct symbol){ .address = address, .name = (size_t)(line - symbols->text) };
 }
 
-static void load(struct symbols *symbols)
+void symbols_load(struct symbols *symbols)
 {
+	if (symbols->loaded)
+		return;
 	symbols->loaded = true;
 	if (sysroot_read_limit(symbols->root, "/proc/kallsyms", SYSROOT_BIG, &symbols->text, NULL))
 		return;
@@ -52,8 +54,7 @@ const char *symbols_name(struct symbols *symbols, uint64_t address)
 
 	if (!address)
 		return NULL;
-	if (!symbols->loaded)
-		load(symbols);
+	symbols_load(symbols);
 	if (!symbols->n)
 		return NULL;
 	found = bsearch(&key, symbols->list, symbols->n, sizeof(key), by_address);

@@ -24,6 +24,8 @@ struct symbols {
 	char *text;
 };
 
+/* Reads them now (about 0.1 s), for who cannot wait later. */
+void symbols_load(struct symbols *symbols);
 /* The function that begins at the address, or NULL. Lives as long as the table. */
 const char *symbols_name(struct symbols *symbols, uint64_t address);
 void symbols_free(struct symbols *symbols);

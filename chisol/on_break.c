@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "on_break.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "escape.h"
+#include "launch.h"
+#include "../probe/tracefs.h"
+
+#define END_MS  5000 /* for a command that runs at the end of the run */
+#define TERM_MS 1000 /* after SIGTERM */
+#define STEP_MS 10
+
+bool on_break_asked(const struct on_break *ob)
+{
+	return ob->watch && ob->action.kind != BREAK_ACTION_NONE;
+}
+
+static void note_break(void *ctx, const struct isolation_break *brk)
+{
+	struct on_break *ob = ctx;
+	unsigned int whose = brk->by->self ? ON_BREAK_OF_SELF : ON_BREAK_OF_FOREIGN;
+
+	if (brk->start < ob->watch->began + ob->watch->grace ||
+	    brk->end - brk->start <= ob->req->probe.on_break_over * 1000ull ||
+	    !(ob->req->probe.on_break_of & whose))
+		return;
+	ob->breaks++;
+	if (ob->found.n++)
+		return;
+	ob->found = (struct found_break){ .cpu = brk->cpu,
+		                          .cause = brk->by->cause,
+		                          .start = brk->start,
+		                          .end = brk->end,
+		                          .n = 1 };
+	memcpy(ob->found.text, brk->by->text, sizeof(ob->found.text));
+}
+
+static void note_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
+{
+	(void)ctx, (void)cpu, (void)start, (void)end; /* what was not seen is no break */
+}
+
+/* Opened early: a mount of tracefs that nobody else sees is gone with the last descriptor. */
+static int open_tracing(struct on_break *ob, struct error *err)
+{
+	_cleanup_sysroot_ struct sysroot tracefs = SYSROOT_INIT;
+	int rc = tracefs_open(&tracefs, &ob->sys->root, err);
+
+	if (rc)
+		return rc;
+	ob->tracing_on = sysroot_openat(&tracefs, "tracing_on", O_RDWR, err);
+	if (ob->tracing_on < 0)
+		return ob->tracing_on;
+	/* Without it there is no mark, and all else is the same. */
+	ob->trace_marker = sysroot_openat(&tracefs, "trace_marker", O_WRONLY, NULL);
+	return 0;
+}
+
+void on_break_begin(struct on_break *ob, const struct system *sys, const struct request *req,
+                    struct trace_watch *watch, struct namelist *warnings)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct trace_listener listener = { ob, note_break, note_unseen };
+
+	*ob = (struct on_break)ON_BREAK_INIT;
+	/* The text was checked when it was read. */
+	if (!policy_asked(req->probe.policy) ||
+	    break_action_parse(&ob->action, req->probe.on_break, NULL) ||
+	    ob->action.kind == BREAK_ACTION_NONE)
+		return;
+	ob->sys = sys;
+	ob->req = req;
+	ob->warnings = warnings;
+	if (!watch) {
+		namelist_take(warnings, xasprintf("probe.on_break = %s: nothing is watched, so "
+		                                  "nothing will be done",
+		                                  req->probe.on_break));
+		return;
+	}
+	if (ob->action.kind == BREAK_ACTION_TRACE_OFF && open_tracing(ob, &err)) {
+		namelist_take(warnings,
+		              xasprintf("probe.on_break = trace-off will not be possible: "
+		                        "%s",
+		                        err.text));
+		return;
+	}
+	ob->watch = watch;
+	symbols_load(&watch->symbols);
+	trace_watch_listen(watch, &listener);
+}
+
+static char *break_words(const struct on_break *ob)
+{
+	const struct found_break *found = &ob->found;
+
+	return xasprintf("%s%s%s, %.1f us on CPU %u at %.6f s", found->cause->code,
+	                 *found->text ? " " : "", found->text,
+	                 (double)(found->end - found->start) / 1e3, found->cpu,
+	                 (double)(found->start - ob->watch->began) / 1e9);
+}
+
+/* Failures of one kind come again and again: the first is told. */
+static void fail(struct on_break *ob, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct on_break *ob, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	if (ob->failed++)
+		return;
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	namelist_take(ob->warnings,
+	              xasprintf("probe.on_break = %s: %s", ob->req->probe.on_break, text));
+}
+
+static bool send_signal(struct on_break *ob, pid_t pid, int sig)
+{
+	if (!kill(pid, sig))
+		return true;
+	fail(ob, "cannot signal process %d: %s", (int)pid, strerror(errno));
+	return false;
+}
+
+static bool stop(struct on_break *ob, pid_t pid)
+{
+	_cleanup_free_ char *words = break_words(ob);
+
+	if (!send_signal(ob, pid, SIGSTOP))
+		return false;
+	/* It would otherwise look as if it hung. */
+	escape_print(stderr, "chisol: %s: stopped process %d; kill -CONT %d continues it", words,
+	             (int)pid, (int)pid);
+	putc('\n', stderr);
+	return true;
+}
+
+/* As others do who break off a trace: a mark in the buffer, then no more is written to it. */
+static bool trace_off(struct on_break *ob)
+{
+	_cleanup_free_ char *words = break_words(ob);
+	char state = '0';
+
+	if (pread(ob->tracing_on, &state, 1, 0) == 1 && state == '0') {
+		fail(ob, "tracing was off already");
+		return false;
+	}
+	if (ob->trace_marker >= 0 && dprintf(ob->trace_marker, "chisol: %s\n", words) < 0)
+		fail(ob, "cannot write to trace_marker: %s", strerror(errno));
+	if (pwrite(ob->tracing_on, "0", 1, 0) == 1)
+		return true;
+	fail(ob, "cannot write to tracing_on: %s", strerror(errno));
+	return false;
+}
+
+static void set_number(const char *name, uint64_t value)
+{
+	_cleanup_free_ char *text = xasprintf("%llu", (unsigned long long)value);
+
+	setenv(name, text, 1);
+}
+
+static void __attribute__((noreturn))
+become_shell(const struct on_break *ob, pid_t pid, pid_t parent)
+{
+	const struct found_break *found = &ob->found;
+	const char *argv[] = { "sh", "-c", ob->action.command, NULL };
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sigset_t none;
+
+	mem_exhausted = launch_out_of_memory; /* there is nothing here to put back */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent || dup2(nothing, STDIN_FILENO) < 0 ||
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(126);
+	if (!cpumask_empty(&ob->req->cpus.housekeeping))
+		cpumask_set_affinity(&ob->req->cpus.housekeeping, 0);
+	set_number("CHISOL_BREAK_CPU", found->cpu);
+	set_number("CHISOL_BREAK_NS", found->end - found->start);
+	set_number("CHISOL_BREAK_START_NS", found->start - ob->watch->began);
+	set_number("CHISOL_BREAK_COUNT", found->n);
+	set_number("CHISOL_BREAK_PID", (uint64_t)pid);
+	setenv("CHISOL_BREAK_CAUSE", found->cause->code, 1);
+	setenv("CHISOL_BREAK_NAME", found->text, 1);
+	sigaction(SIGCHLD, &plain, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv("/bin/sh", (char *const *)argv);
+	_exit(127);
+}
+
+/* Takes note of its end. Returns whether it has ended. */
+static bool reap(struct on_break *ob)
+{
+	int status;
+
+	if (!ob->child || waitpid(ob->child, &status, WNOHANG) == 0)
+		return !ob->child;
+	ob->child = 0;
+	if (WIFSIGNALED(status))
+		fail(ob, "the command was killed by signal %d", WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		fail(ob, "the command exited with status %d", WEXITSTATUS(status));
+	return true;
+}
+
+static bool start_command(struct on_break *ob, pid_t pid)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0) {
+		fail(ob, "cannot start a process: %s", strerror(errno));
+		return false;
+	}
+	if (!child)
+		become_shell(ob, pid, parent);
+	setpgid(child, child);
+	ob->child = child;
+	return true;
+}
+
+static bool act(struct on_break *ob, pid_t pid)
+{
+	switch (ob->action.kind) {
+	case BREAK_ACTION_STOP:
+		return stop(ob, pid);
+	case BREAK_ACTION_SIGNAL:
+		return send_signal(ob, pid, ob->action.signal);
+	case BREAK_ACTION_COMMAND:
+		return start_command(ob, pid);
+	case BREAK_ACTION_TRACE_OFF:
+		return !ob->taken && trace_off(ob);
+	case BREAK_ACTION_NONE:
+		break;
+	}
+	return false;
+}
+
+void on_break_act(struct on_break *ob, pid_t pid, bool ended)
+{
+	bool at_process =
+		ob->action.kind == BREAK_ACTION_STOP || ob->action.kind == BREAK_ACTION_SIGNAL;
+	uint64_t delay;
+
+	if (!on_break_asked(ob))
+		return;
+	reap(ob);
+	if (!ob->found.n)
+		return;
+	if (at_process && ended) {
+		ob->late++;
+	} else if (ob->child) {
+		ob->busy++;
+	} else if (act(ob, pid)) {
+		ob->taken++;
+		delay = ring_clock() - ob->found.end;
+		if (delay > ob->longest_delay)
+			ob->longest_delay = delay;
+	}
+	ob->found.n = 0;
+}
+
+static bool wait_ms(struct on_break *ob, unsigned int ms)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+
+	for (unsigned int waited = 0; !reap(ob) && waited < ms; waited += STEP_MS)
+		nanosleep(&step, NULL);
+	return !ob->child;
+}
+
+void on_break_end(struct on_break *ob)
+{
+	if (!ob->child || wait_ms(ob, END_MS))
+		return;
+	fail(ob, "the command still ran %u s after the end of the run, and was ended",
+	     END_MS / 1000);
+	kill(-ob->child, SIGTERM);
+	if (wait_ms(ob, TERM_MS))
+		return;
+	kill(-ob->child, SIGKILL);
+	waitpid(ob->child, NULL, 0);
+	ob->child = 0;
+}
+
+void on_break_free(struct on_break *ob)
+{
+	if (ob->tracing_on >= 0)
+		close(ob->tracing_on);
+	if (ob->trace_marker >= 0)
+		close(ob->trace_marker);
+	*ob = (struct on_break)ON_BREAK_INIT;
+}
