@@ -209,6 +209,8 @@ static const struct {
 	  "leave more housekeeping CPUs, or give the devices fewer queues" },
 	{ EINVAL, KNOB_REFUSED, REASON_INVALID_VALUE,
 	  "none of these CPUs is online and can take it", "name other housekeeping CPUs" },
+	{ ENXIO, KNOB_REFUSED, REASON_INVALID_VALUE, "they are offline",
+	  "name other housekeeping CPUs" },
 	{ EBUSY, KNOB_REFUSED, REASON_BUSY, "it is being moved just now",
 	  "start again after its next interrupt" },
 	/* It hits nobody any more. */
@@ -257,10 +259,24 @@ static void judge_irq(const struct system *sys, struct knob *knob, const struct 
 	}
 }
 
+static int write_irq(const struct system *sys, const char *path, const char *value,
+                     struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	int rc = knob_file_write(sys, path, value, &error);
+
+	if (rc == -EINVAL && value && !cpumask_parse_list(&cpus, value) &&
+	    system_all_offline(sys, &cpus))
+		return error_set(err, ENXIO, "cannot write %s to %s: these CPUs are offline", value,
+		                 path);
+	return rc ? error_move(err, &error) : 0;
+}
+
 const struct knob_type knob_irq_affinity = {
 	.name = "irq-affinity",
 	.read = knob_file_read,
-	.write = knob_file_write,
+	.write = write_irq,
 	.same = knob_same_cpulist,
 	.judge = judge_irq,
 	.mortal = true,

@@ -48,7 +48,8 @@ struct knob_type {
 	/*
 	 * Makes the value so. Called for apply (wanted) and for restore (found). A value of NULL
 	 * means that there was nothing: the object is to be removed; a type that cannot remove says
-	 * -EINVAL.
+	 * -EINVAL. -ENXIO: it names CPUs that have all gone offline. The kernel has moved off them
+	 * what was there, for good, so there is nothing to put back.
 	 */
 	int (*write)(const struct system *sys, const char *path, const char *value,
 	             struct error *err);

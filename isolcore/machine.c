@@ -112,6 +112,14 @@ bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsign
 	return m->kernel_major > major || (m->kernel_major == major && m->kernel_minor >= minor);
 }
 
+bool system_all_offline(const struct system *sys, const struct cpumask *cpus)
+{
+	_cleanup_cpumask_ struct cpumask online = CPUMASK_INIT;
+
+	return !cpumask_empty(cpus) && !read_mask(&sys->root, CPU_DIR "/online", &online, NULL) &&
+	       !cpumask_intersects(cpus, &online);
+}
+
 int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask *cpus,
                      struct error *err)
 {

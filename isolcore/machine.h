@@ -42,6 +42,9 @@ void system_close(struct system *sys);
 /* Is the kernel at least major.minor? */
 bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsigned int minor);
 
+/* Are all of the CPUs offline now? Read anew: machine.online is of the start. */
+bool system_all_offline(const struct system *sys, const struct cpumask *cpus);
+
 /* CPUs of one NUMA node, and the SMT siblings of a CPU (itself included), from /sys; -ENOENT if
  * there is no such node or CPU. */
 int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask *cpus,

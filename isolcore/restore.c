@@ -93,6 +93,10 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 		return judge_absent(record, sys, RESTORE_DONE, &attempt->detail);
 	if (!rc && knob_same(type, now, record->found))
 		return RESTORE_DONE;
+	if (write_error.err == ENXIO) {
+		*detail = xstrdup(write_error.text);
+		return RESTORE_GONE;
+	}
 	if (write_error.err)
 		attempt->detail = xstrdup(write_error.text);
 	else if (rc)

@@ -106,6 +106,9 @@ static int write_affinity(const struct system *sys, const char *path, const char
 	if (rc == -ESRCH)
 		return error_set(err, ENOENT, "cannot move thread %d: it has ended",
 		                 (int)thread.pid);
+	if (rc == -EINVAL && system_all_offline(sys, &cpus))
+		return error_set(err, ENXIO, "cannot move thread %d to CPUs %s: they are offline",
+		                 (int)thread.pid, value);
 	if (rc)
 		return error_errno(err, -rc, "cannot move thread %d to CPUs %s", (int)thread.pid,
 		                   value);
@@ -122,7 +125,8 @@ static void judge_affinity(const struct system *sys, struct knob *knob,
 		knob_judge(knob, KNOB_GRANTED, REASON_GONE, "the thread has ended");
 		return;
 	}
-	if (write_error->err != EINVAL || find_thread(&thread, sys, knob->path, NULL))
+	if ((write_error->err != EINVAL && write_error->err != ENXIO) ||
+	    find_thread(&thread, sys, knob->path, NULL))
 		return;
 	if (thread.flags & PROCESS_NO_SETAFFINITY)
 		knob_judge(knob, KNOB_EXPOSED, REASON_BOUND_THREAD,

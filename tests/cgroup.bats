@@ -61,15 +61,6 @@ group_of() { # PID
 	fi
 }
 
-# Does a list such as 0-2,5 have the CPU?
-has_cpu() { # LIST CPU
-	local part
-	for part in ${1//,/ }; do
-		((${part%-*} <= $2 && $2 <= ${part#*-})) && return 0
-	done
-	return 1
-}
-
 # Waits until the command of a run says that it is there.
 wait_for() { # FILE
 	local i

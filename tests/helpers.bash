@@ -31,6 +31,15 @@ refute() {
 	! "$@"
 }
 
+# Does a list such as 0-2,5 have the CPU?
+has_cpu() { # LIST CPU
+	local part
+	for part in ${1//,/ }; do
+		((${part%-*} <= $2 && $2 <= ${part#*-})) && return 0
+	done
+	return 1
+}
+
 # Says which runs, live or dead, are on this machine, and fails if there are any.
 clean_machine() {
 	local left

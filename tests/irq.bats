@@ -53,14 +53,6 @@ cpus_of() { # PID
 	sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"
 }
 
-has_cpu() { # LIST CPU
-	local range
-	for range in ${1//,/ }; do
-		[ "$2" -ge "${range%-*}" ] && [ "$2" -le "${range#*-}" ] && return
-	done
-	return 1
-}
-
 run_irq() { # [OPTION...] COMMAND...: a run that moves interrupts, its report in $REPORT
 	"$CHISOL" -c "$CPU" -s irq.policy=try --report "json:$REPORT" "$@"
 }

@@ -10,15 +10,6 @@ kernel_is() {
 	printf '%s\n' "$1" "$(uname -r)" | sort -CV
 }
 
-# Is CPU in a list such as 0-2,5?
-has_cpu() { # LIST CPU
-	local part
-	for part in ${1//,/ }; do
-		((${part%-*} <= $2 && $2 <= ${part#*-})) && return 0
-	done
-	return 1
-}
-
 eventually() { # COMMAND...: is true within a while
 	local until=$((SECONDS + 15))
 	while ((SECONDS < until)); do

@@ -16,6 +16,7 @@ setup() {
 teardown() {
 	run_cleared
 	echo 1 >$CPU_DIR/cpu3/online
+	[ -z "${IRQ_FILE:-}" ] || echo "$IRQ_MASK" >"$IRQ_FILE"
 	rmdir $TREE/other 2>/dev/null || true
 	echo -cpuset >$TREE/cgroup.subtree_control 2>/dev/null || true
 	no_complaint
@@ -134,6 +135,22 @@ partition() { # the run's partition, as the kernel says it
 	echo 1 >$CPU_DIR/cpu3/online
 	unchanged
 	[ "$(<$TREE/cpuset.cpus.effective)" = 0-3 ]
+}
+
+@test "what was pinned to a CPU that went offline during the run is left where the kernel put it, and the run is over" {
+	local irq
+	irq=$(awk -F: '/virtio[0-9]+-(input|config)/ { sub(" *", "", $1); print $1; exit }' /proc/interrupts)
+	IRQ_FILE=/proc/irq/$irq/smp_affinity_list IRQ_MASK=$(<"/proc/irq/$irq/smp_affinity_list")
+	echo 3 >"$IRQ_FILE"
+	taskset -c 3 sleep 600 3>&- &
+	PIDS+=($!)
+	eventually runs $! sleep
+	run_started -c 2-3 -s cgroup.policy=require -s irq.policy=try
+	echo 0 >$CPU_DIR/cpu3/online
+	run_ended
+	[ -z "$(find /run/chisol -name '*.journal')" ]
+	run -0 "$CHISOL" --restore
+	[[ $output != *"cannot"* ]]
 }
 
 @test "the last housekeeping CPUs are refused before anything is written" {
