@@ -57,6 +57,12 @@ static const struct key_word abi_words[] = {
 	{ 0 },
 };
 
+static const struct key_word fair_server_words[] = {
+	{ "keep", FAIR_SERVER_KEEP },
+	{ "off", FAIR_SERVER_OFF },
+	{ 0 },
+};
+
 static const struct key_word quiesce_words[] = {
 	{ "vmstat_sync", QUIESCE_VMSTAT_SYNC },
 	{ "none", 0 },
@@ -198,6 +204,12 @@ const struct profile_key profile_keys[] = {
 	  .file = "/proc/sys/vm/stat_refresh", .since = "Linux 4.7",
 	  .help = "fold all per-CPU statistics once, before the command starts" },
 
+	POLICY(scheduler),
+	{ AT(scheduler, fair_server, fair_server), .type = KEY_WORD, .words = fair_server_words,
+	  .default_text = "keep", .file = "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
+	  .since = "Linux 6.12 and debugfs",
+	  .help = "the scheduler's server of ordinary tasks, on the CPUs" },
+
 	POLICY(user),
 	{ AT(user, user, user), .type = KEY_TEXT, .file = "setresuid(2), setgroups(2)",
 	  .help = "run the command as USER, USER:GROUP, or @caller (who called sudo)" },
@@ -251,12 +263,12 @@ const struct profile_section profile_sections[] = {
 	SECTION(irq, .machine = true, .needs_housekeeping = true),
 	SECTION(task_isolation, .machine = true),
 	SECTION(vmstat, .machine = true),
+	SECTION(scheduler, .machine = true),
 	SECTION(user, .must = true),
 	SECTION(probe),
 	SECTION(verdict),
 	{ .name = "workqueues" },
 	{ .name = "kthreads" },
-	{ .name = "scheduler" },
 	{ .name = "memory" },
 	{ .name = "power" },
 	{ .name = "cache" },

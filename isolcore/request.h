@@ -58,6 +58,11 @@ enum isolation_abi {
 	ISOLATION_ABI_V6
 };
 
+enum fair_server {
+	FAIR_SERVER_KEEP,
+	FAIR_SERVER_OFF
+};
+
 #define QUIESCE_VMSTAT_SYNC (1u << 0)
 #define INHERIT_CONF        (1u << 0)
 #define INHERIT_ACTIVE      (1u << 1)
@@ -135,6 +140,10 @@ struct request {
 		unsigned int stat_interval; /* seconds; 0: leave it */
 		bool flush;                 /* one vm.stat_refresh before the command starts */
 	} vmstat;
+	struct {
+		enum policy policy;
+		enum fair_server fair_server; /* of the workload's CPUs */
+	} scheduler;
 	struct {
 		enum policy policy;
 		char *user;      /* USER[:GROUP] or @caller */

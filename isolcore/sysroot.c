@@ -161,7 +161,7 @@ int sysroot_mode(const struct sysroot *root, const char *path)
 int sysroot_is_kernels(const struct sysroot *root, const char *path)
 {
 	static const unsigned long kernels[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
-		                                 CGROUP2_SUPER_MAGIC };
+		                                 CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC };
 	_cleanup_close_ int fd = open_under(root, path, O_PATH);
 	struct statfs fs;
 

@@ -52,7 +52,7 @@ int sysroot_write(const struct sysroot *root, const char *path, const char *valu
 bool sysroot_exists(const struct sysroot *root, const char *path);
 /* The permission bits of a path, or -errno. */
 int sysroot_mode(const struct sysroot *root, const char *path);
-/* Is the path on a file system of the kernel's (proc, sysfs, cgroup)? 1, 0, or -errno. */
+/* Is the path on a file system of the kernel's (proc, sysfs, cgroup, debugfs)? 1, 0, or -errno. */
 int sysroot_is_kernels(const struct sysroot *root, const char *path);
 int sysroot_mkdir(const struct sysroot *root, const char *path, mode_t mode, struct error *err);
 int sysroot_rmdir(const struct sysroot *root, const char *path, struct error *err);

@@ -25,8 +25,8 @@ const struct cause causes[] = {
 	  .functions = "dl_task_timer inactive_task_timer sched_rt_period_timer hrtick "
 	               "sched_cfs_*_timer",
 	  .meaning = "a timer of the scheduler: throttling, bandwidth limits, deadline servers",
-	  .remedy = "kernel.sched_rt_runtime_us = -1, no cpu.max, and a runtime of 0 in "
-	            "/sys/kernel/debug/sched/fair_server" },
+	  .remedy = "kernel.sched_rt_runtime_us = -1, no cpu.max, and [scheduler] "
+	            "fair_server = off" },
 	{ .code = "perf",
 	  .source = TRACE_TIMER,
 	  .functions = "perf_*",

@@ -13,6 +13,7 @@ lock_machine() { # in setup_file; without root nothing can be changed
 
 # Everything of the machine that chisol may touch, one "path: value" a line.
 machine_snapshot() {
+	grep -Hs '' /sys/kernel/debug/sched/fair_server/*/runtime || true
 	grep -Hs '' /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /proc/irq/*/smp_affinity_list || true
 	find /proc/sys -type f -readable ! -path '*/random/*' ! -name stat_refresh ! -name 'pid_max' \
 		! -path '*/fs/*-nr' ! -path '*/fs/*-state' ! -path '*/fs/quota/*' ! -name ns_last_pid ! -name compact_memory \

@@ -130,8 +130,8 @@ static bool counts(int fd, const char *name, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s%s%.*s", dir, name ? "/" : "", PATH_MAX / 2 - 2,
 	         name ? name : "");
 	return fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
-	       fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC ||
-	       !strncmp(path, STATE_DIR, strlen(STATE_DIR));
+	       fs.f_type == DEBUGFS_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
+	       fs.f_type == CGROUP2_SUPER_MAGIC || !strncmp(path, STATE_DIR, strlen(STATE_DIR));
 }
 
 /* Makes the system call; between the two marks if it counts. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fair server (Linux 6.12) is what lets ordinary tasks run beside realtime ones. It works with
+ * a timer that on a nohz_full CPU with a single ordinary task costs a tick, a reschedule and a call
+ * once a second. A runtime of 0 turns it off for a CPU (kernel/sched/debug.c,
+ * sched_fair_server_write()).
+ */
+#include "facility.h"
+
+#define SERVER_DIR "/sys/kernel/debug/sched/fair_server"
+
+static void plan_cpu(struct plan *plan, const struct system *sys, const struct request *req,
+                     unsigned int cpu)
+{
+	_cleanup_free_ char *name = xasprintf("scheduler.fair_server.%u", cpu),
+			    *path = xasprintf(SERVER_DIR "/cpu%u/runtime", cpu);
+	struct knob *knob = plan_add_read(plan, sys, &facility_scheduler, &knob_number_file,
+	                                  req->scheduler.policy, name, path, "0",
+	                                  "its timer interrupts the CPU once a second");
+
+	xreplace(&knob->remedy,
+	         knob->found ? "the kernel refuses it for a CPU that is in a partition already, "
+	                       "unless kernel.sched_rt_runtime_us is -1"
+	                     : "mount debugfs: mount -t debugfs debugfs /sys/kernel/debug");
+}
+
+static int plan_scheduler(struct plan *plan, const struct system *sys, const struct request *req,
+                          const char *run_id, struct error *err)
+{
+	(void)run_id;
+	(void)err;
+	if (!policy_asked(req->scheduler.policy) || req->scheduler.fair_server == FAIR_SERVER_KEEP)
+		return 0;
+	/* Before, there is nothing to turn off. */
+	if (!machine_kernel_at_least(&sys->machine, 6, 12) &&
+	    !sysroot_exists(&sys->root, SERVER_DIR))
+		return 0;
+	cpumask_for_each (cpu, &req->cpus.workload)
+		plan_cpu(plan, sys, req, (unsigned int)cpu);
+	return 0;
+}
+
+const struct facility facility_scheduler = {
+	.name = "scheduler",
+	.title = "scheduler",
+	.plan = plan_scheduler,
+};
