@@ -2,6 +2,9 @@
 # shellcheck shell=bash disable=SC2154
 # Packages for guests: sourced; $cache is set.
 
+# A machine without network is told so soon.
+apt_get=(apt-get -q -y -o APT::Sandbox::User=root -o Acquire::http::Timeout=15 -o Acquire::https::Timeout=15 -o Acquire::Retries=1)
+
 # apt-get with lists of its own, for other suites and architectures, from where the host gets its
 # packages: the host's apt is left alone. Its status is empty, so all that a package needs comes with it.
 private_apt() { # ARCH SUITE COMMAND...
@@ -16,17 +19,16 @@ private_apt() { # ARCH SUITE COMMAND...
 		echo "deb $mirror $suite main"
 		[ "$suite" != bookworm ] || echo "deb ${mirror%/}-security bookworm-security main"
 	} | sed 's|^deb |&[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |' >"$root/sources.list"
-	"$@" -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Sandbox::User=root \
+	"$@" -o APT::Architecture="$arch" -o APT::Architectures="$arch" \
 		-o Dir::Etc::SourceList="$root/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$root/state" \
 		-o Dir::State::Lists="$root/lists" -o Dir::State::status="$root/status" -o Dir::Cache="$root/cache" -o Acquire::Languages=none
 }
 
-# One look at the package lists a day is enough.
+# One look at the package lists a day is enough, and without network old ones may do.
 update_lists() { # APT...
 	local fresh=$cache/lists-${2:-host}-${3:-host}
 	[ -z "$(find "$fresh" -mmin -1440 2>/dev/null)" ] || return 0
-	"$@" apt-get -q update >&2
-	touch "$fresh"
+	! "$@" "${apt_get[@]}" -o APT::Update::Error-Mode=any update >&2 || touch "$fresh"
 }
 
 # A tree of packages and all that they need, unpacked and not installed. Prints its directory.
@@ -38,7 +40,7 @@ package_tree() { # ARCH NAME PACKAGE...
 		rm -rf "$tree"
 		mkdir -p "$tree"
 		update_lists private_apt "$arch" bookworm
-		private_apt "$arch" bookworm apt-get -q -y --no-install-recommends --download-only install "$@" >&2
+		private_apt "$arch" bookworm "${apt_get[@]}" --no-install-recommends --download-only install "$@" >&2
 		for deb in "$cache/apt-$arch-bookworm/cache/archives"/*.deb; do dpkg -x "$deb" "$tree"; done
 		rm -f "$cache/apt-$arch-bookworm/cache/archives"/*.deb
 		echo "$list" >"$tree/.packages"

@@ -14,6 +14,10 @@ masks() { # TASK LIST, of every task
 	grep -Hs '^Cpus_allowed_list:' /proc/[0-9]*/task/[0-9]*/status | sed -E 's|.*/task/([0-9]+)/status:.*\t|\1 |'
 }
 
+signal_load() { # SIGNAL: to all of the load
+	kill -s "$1" -- "-$(<"$BATS_FILE_TMPDIR/load")"
+}
+
 setup_file() {
 	local dir
 	export ROWS=$BATS_FILE_TMPDIR/rows
@@ -24,16 +28,17 @@ setup_file() {
 		mount --rbind "/$dir" "/peers/$dir"
 	done
 	awk -F: '/virtio[0-9]+-(input|output)/ { sub(" *", "", $1); print $1 }' /proc/interrupts >"$BATS_FILE_TMPDIR/irqs"
-	stress-ng -q --timer 1 --fault 1 --vm 1 --vm-bytes 32M 3>&- &
+	setsid stress-ng -q --timer 1 --fault 1 --vm 1 --vm-bytes 32M 3>&- &
 	echo $! >"$BATS_FILE_TMPDIR/load"
 	ping 10.0.2.2 >/dev/null 3>&- & # one packet a second each way
-	echo $! >>"$BATS_FILE_TMPDIR/load"
+	echo $! >"$BATS_FILE_TMPDIR/ping"
 	sleep 3 # until all of the load is there
 	masks >"$BATS_FILE_TMPDIR/masks"
 }
 
 teardown_file() {
-	xargs kill <"$BATS_FILE_TMPDIR/load" || true
+	signal_load TERM
+	kill "$(<"$BATS_FILE_TMPDIR/ping")" || true
 	{
 		echo "interrupts and switches on CPU 2 in $WINDOW s, $(uname -r), cgroup $(cgroup_version), nohz_full $(cat $CPU_DIR/nohz_full)"
 		printf '%-34s %6s %6s %6s %6s %7s %6s %9s %6s\n' '' LOC RES CAL IWI device other switches total
@@ -51,6 +56,7 @@ setup() {
 # What a tool leaves behind is none of the next one's.
 teardown() {
 	local task list
+	signal_load CONT
 	awk 'NR == FNR { mask[$1] = $2; next } $1 in mask && mask[$1] != $2 { print $1, mask[$1] }' \
 		"$BATS_FILE_TMPDIR/masks" <(masks) | while read -r task list; do
 		taskset -pc "$list" "$task" >/dev/null || true
@@ -61,8 +67,11 @@ cgroup_version() {
 	if [ -e /sys/fs/cgroup/cgroup.controllers ]; then echo v2; else echo v1; fi
 }
 
-peer() { # COMMAND...: of the packages that are not the guest's own
+# COMMAND...: of the packages that are not the guest's own. Their Python takes minutes beside the load.
+peer() {
+	signal_load STOP
 	chroot /peers "$@"
+	signal_load CONT
 }
 
 row() { # NAME COMMAND...: that runs "quiet" on CPU 2
@@ -93,7 +102,7 @@ devices() { # NAME
 @test "cset, on v1" {
 	[ "$(cgroup_version)" = v1 ] || skip "cset is for cgroup v1"
 	peer cset shield --cpu 2 --kthread on
-	row "cset shield" peer cset shield --exec --
+	row "cset shield" chroot /peers cset shield --exec --
 	peer cset shield --reset
 }
 

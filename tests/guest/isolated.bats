@@ -29,7 +29,7 @@ teardown() {
 }
 
 @test "the machine's last housekeeping CPUs are refused before anything is written, and this kernel does not crash" {
-	run -125 strace -f -o trace -e trace=mkdir,mkdirat "$CHISOL" -c 0-1 -s cgroup.policy=require touch ran
+	run -125 strace -f -y -o trace -e trace=mkdir,mkdirat,write "$CHISOL" -c 0-1 -s cgroup.policy=require touch ran
 	[[ $(text <(echo "$output")) == *"leave at least one"* ]]
 	refute grep -F $TREE trace
 	[ ! -e ran ]
@@ -38,10 +38,18 @@ teardown() {
 	unchanged
 }
 
-@test "a CPU that is not isolated can still be had beside those that are" {
+@test "a CPU that is not isolated can still be had beside those that are, and whom it is taken from gets no isolated one" {
+	taskset -c 1 sleep 600 3>&- &
+	PIDS+=($!)
+	eventually runs $! sleep
 	run_started -c 1 -s cgroup.policy=try
 	[ "$(cpus_of "$COMMAND")" = 1 ]
+	cpus_of "${PIDS[0]}" >evicted
 	run_ended
+	echo "evicted from CPU 1 to $(<evicted)"
+	refute has_cpu "$(<evicted)" 2
+	refute has_cpu "$(<evicted)" 3
+	[ "$(cpus_of "${PIDS[0]}")" = 1 ]
 	unchanged
 	[ "$(<$CPU_DIR/isolated)" = 2-3 ]
 }

@@ -44,16 +44,22 @@ group_of() { # PID: in the hierarchy that has cpusets
 }
 
 @test "v1: load is balanced in no set with the CPUs during the run, and in the root afterwards" {
-	local tree=/sys/fs/cgroup/cpuset
+	local tree=/sys/fs/cgroup/cpuset domains=/sys/kernel/debug/sched/domains
 	[ -e $tree/cpuset.sched_load_balance ] || skip "no cpusets of v1"
+	echo Y >/sys/kernel/debug/sched/verbose
+	[ -e $domains/cpu2/domain0 ]
 	run_started -c 2-3 -s cgroup.policy=require
 	[ "$(<$tree/cpuset.sched_load_balance)" = 0 ]
+	[ -e $domains/cpu1/domain0 ]
+	[ ! -e $domains/cpu2/domain0 ]
+	[ ! -e $domains/cpu3/domain0 ]
 	[ "$(cat $tree/chisol-*/hot/cpuset.cpus)" = 2-3 ]
 	[ "$(cat $tree/chisol-*/hot/cpuset.sched_load_balance)" = 0 ]
 	[ "$(cat $tree/chisol-*/help/cpuset.cpus)" = 0-1 ]
 	[ "$(cat $tree/chisol-*/help/cpuset.sched_load_balance)" = 1 ]
 	run_ended
 	[ "$(<$tree/cpuset.sched_load_balance)" = 1 ]
+	eventually test -e $domains/cpu2/domain0
 	unchanged
 }
 
