@@ -8,7 +8,9 @@
  * looks at what the cgroup plans.
  */
 const struct facility *const facility_table[] = {
-	&facility_irqbalance,     &facility_irq,    &facility_vmstat,
-	&facility_scheduler,      &facility_cgroup, &facility_affinity,
-	&facility_task_isolation, &facility_user,   NULL,
+	&facility_irqbalance, &facility_irq,
+	&facility_kthreads,   &facility_vmstat,
+	&facility_scheduler,  &facility_cgroup,
+	&facility_affinity,   &facility_task_isolation,
+	&facility_user,       NULL,
 };

@@ -24,6 +24,7 @@ extern const struct facility facility_affinity; /* -c: the mask of the command i
 extern const struct facility facility_cgroup;
 extern const struct facility facility_irq;
 extern const struct facility facility_irqbalance;
+extern const struct facility facility_kthreads;
 extern const struct facility facility_scheduler;
 extern const struct facility facility_task_isolation;
 extern const struct facility facility_vmstat;

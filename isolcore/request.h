@@ -142,6 +142,10 @@ struct request {
 	} vmstat;
 	struct {
 		enum policy policy;
+		bool move;
+	} kthreads;
+	struct {
+		enum policy policy;
 		enum fair_server fair_server; /* of the workload's CPUs */
 	} scheduler;
 	struct {

@@ -94,7 +94,7 @@ static enum knob_restored write_back(const struct journal_record *record, const 
 	if (!rc && knob_same(type, now, record->found))
 		return RESTORE_DONE;
 	if (write_error.err == ENXIO) {
-		*detail = xstrdup(write_error.text);
+		attempt->detail = xstrdup(write_error.text);
 		return RESTORE_GONE;
 	}
 	if (write_error.err)

@@ -9,10 +9,14 @@ load guest
 	cat >"$BATS_TEST_TMPDIR/sweep.conf" <<-'END'
 		[profile]
 		policy = try
-		[cpus]
 		[cgroup]
 		partition = isolated
 		[irq]
+		default_affinity = yes
+		[kthreads]
+		move = yes
+		[scheduler]
+		fair_server = off
 		[task_isolation]
 		quiesce = vmstat_sync
 		[vmstat]

@@ -42,7 +42,8 @@ isolated() {
 
 @test "a CPU of a run is left alone: no tick, no switch, no device" {
 	counted isolated
-	[ "$(timer)" -le 3 ] # 1000 without nohz_full
+	jq -r '.settings[] | select(.granted.state != "granted") | "\(.name) \(.granted.state) \(.detail)"' report.json
+	[ "$(timer)" -le 6 ] # 1000 without nohz_full; a worker of the kernel's costs three
 	[ "$(count switches)" -le 2 ]
 	local irq
 	for irq in $(ls /proc/irq); do
@@ -65,12 +66,14 @@ isolated() {
 	local runtime with
 	runtime=$(<$FAIR)
 	counted isolated -s scheduler.fair_server=keep
-	with=$(timer)
-	[[ $(uname -rm) != 6.12*x86_64 ]] || jq -e '.interrupts.rows[] | select(.id == "LOC") | .counts["2"] >= 3' report.json
+	with="$(timer) timer interrupts and $(count RES) reschedules"
+	if [[ $(uname -rm) == 6.12*x86_64 ]]; then
+		[ "$(count RES)" -ge 3 ]
+		jq -e '.interrupts.rows[] | select(.id == "RES") | .counts["2"] >= 3' report.json
+	fi
 	counted isolated -s scheduler.policy=require
-	echo "# fair server: $with timer interrupts in 4 s, without $(timer)" >&3
-	[ "$(timer)" -le "$with" ]
-	[[ $(uname -r) != 6.12* ]] || { [ "$with" -ge 3 ] && [ "$(timer)" -lt 3 ]; }
+	echo "# fair server: $with in 4 s, without $(timer) and $(count RES)" >&3
+	[ "$(count RES)" -le 1 ]
 	[ "$(<$FAIR)" = "$runtime" ]
 	jq -e '.settings[] | select(.name == "scheduler.fair_server.2") | .granted.state == "granted" and .observed.state == "kept"' report.json
 }
@@ -84,7 +87,7 @@ isolated() {
 
 @test "somebody who makes the kernel reach for every CPU is seen" {
 	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
-	(sleep 3 && for i in 1 2 3 4 5; do echo 1 >/proc/sys/vm/stat_refresh; done) 3>&- &
+	while sleep 0.3; do echo 1 >/proc/sys/vm/stat_refresh; done 3>&- &
 	PIDS+=($!)
 	counted isolated
 	[ $(($(count switches) + $(count CAL) + $(count IWI) + $(timer))) -ge 1 ]
