@@ -101,14 +101,9 @@ partition() { # the run's partition, as the kernel says it
 	echo "# Linux $(uname -r), claimed by another group: $(<now)" >&3
 	run_ended
 	[[ $(text) == *"$TREE/other"* ]]
-	if kernel_is 7.0; then
-		[ "$(<now)" = isolated ]
-		[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" = granted ]
-	else
-		[[ $(<now) == "isolated invalid"* ]]
-		[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" != granted ]
-		[[ $(text) == *"not exclusive"* || $(text) == *conflict* ]]
-	fi
+	[[ $(<now) == "isolated invalid"* ]] # on each kernel so far
+	[ "$(jq -r '.settings[] | select(.asked == "isolated") | .granted.state' report.json)" = refused ]
+	[[ $(text) == *"$(sed 's/.*(\(.*\))/\1/' now)"* ]]
 	unchanged
 }
 
