@@ -12,14 +12,18 @@
 
 extern char **environ;
 
-/* Exported: the way to a record that another copy of this library in the same process has. */
+/* Exported: the way to a record that another copy of this library in the same process has, and to
+ * its slots. */
 struct record *isolprobe_record_(void);
+void *isolprobe_slot_(unsigned int i);
 
 /* A program that is linked statically may not have it. */
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
 struct attachment {
 	struct record *record;
+	void *anchors[RECORD_TICKS]; /* the first page of each slot */
+	struct tick_slot *(*slot)(unsigned int i);
 };
 
 static struct attachment *attachment; /* a page that is empty in children */
@@ -34,6 +38,26 @@ struct record *attached_record(void)
 struct record *isolprobe_record_(void)
 {
 	return attached_record();
+}
+
+/* A mapping of no length is doubled by mremap(2), and may become longer on the way. */
+static struct tick_slot *map_slot(unsigned int i)
+{
+	void *slot = MAP_FAILED;
+
+	if (attachment->anchors[i])
+		slot = mremap(attachment->anchors[i], 0, TICK_SLOT_SIZE, MREMAP_MAYMOVE);
+	return slot == MAP_FAILED ? NULL : slot;
+}
+
+struct tick_slot *attached_slot(unsigned int i)
+{
+	return attached_record() ? attachment->slot(i) : NULL;
+}
+
+void *isolprobe_slot_(unsigned int i)
+{
+	return attached_slot(i);
 }
 
 /*
@@ -128,8 +152,24 @@ static void refuse(int fd)
 	munmap(head, sizeof(*head));
 }
 
-/* By way of a page that a child finds empty. */
-static bool attach_to(struct record *record)
+static void map_anchors(struct attachment *a, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (unsigned int i = 0; i < RECORD_TICKS; i++) {
+		off_t at = (off_t)(TICK_SLOTS_AT + i * TICK_SLOT_SIZE);
+		void *anchor = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+
+		if (anchor != MAP_FAILED && madvise(anchor, page, MADV_DONTFORK)) {
+			munmap(anchor, page);
+			anchor = MAP_FAILED;
+		}
+		a->anchors[i] = anchor == MAP_FAILED ? NULL : anchor;
+	}
+}
+
+/* By way of a page that a child finds empty. fd: of the record, or -1; slot: where slots are. */
+static bool attach_to(struct record *record, int fd, struct tick_slot *(*slot)(unsigned int i))
 {
 	size_t size = sizeof(struct attachment);
 	struct attachment *a =
@@ -142,6 +182,9 @@ static bool attach_to(struct record *record)
 		return false;
 	}
 	a->record = record;
+	a->slot = slot;
+	if (fd >= 0)
+		map_anchors(a, fd);
 	__atomic_store_n(&attachment, a, __ATOMIC_RELEASE);
 	return true;
 }
@@ -168,29 +211,36 @@ static void introduce(struct record *record, enum record_how how)
 
 /* The record that another copy in this process has found: one is preloaded, one linked. If this is
  * the only one, it asks itself, and has none yet. */
-static struct record *other_copys_record(void)
+static void attach_to_other_copy(void)
 {
-	struct record *(*other)(void);
-	void *symbol = &dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_record_") : NULL;
+	void *symbols[] = {
+		&dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_record_") : NULL,
+		&dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_slot_") : NULL,
+	};
+	struct tick_slot *(*slot)(unsigned int i);
+	struct record *(*find)(void), *record;
 
-	memcpy(&other, &symbol, sizeof(symbol));
-	return symbol ? other() : NULL;
+	memcpy(&find, &symbols[0], sizeof(find));
+	memcpy(&slot, &symbols[1], sizeof(slot));
+	record = find && slot ? find() : NULL;
+	if (record)
+		attach_to(record, -1, slot);
 }
 
 static void attach_by(int fd, const struct record_head *head, size_t size, enum record_how how)
 {
 	struct record *record;
 
-	if (head->version != RECORD_VERSION || size != sizeof(*record)) {
+	if (head->version != RECORD_VERSION || size != RECORD_SIZE) {
 		refuse(fd);
 		return;
 	}
-	record = map_shared(fd, size);
+	record = map_shared(fd, sizeof(*record));
 	if (!record)
 		return;
-	if (record->orders.pid != (uint32_t)getpid() || madvise(record, size, MADV_DONTFORK) ||
-	    !attach_to(record))
-		munmap(record, size);
+	if (record->orders.pid != (uint32_t)getpid() ||
+	    madvise(record, sizeof(*record), MADV_DONTFORK) || !attach_to(record, fd, map_slot))
+		munmap(record, sizeof(*record));
 	else
 		introduce(record, how);
 }
@@ -207,7 +257,6 @@ static const struct {
 __attribute__((constructor(101))) static void attach(void)
 {
 	int fd = record_fd();
-	struct record *record;
 	struct record_head head;
 	size_t size;
 
@@ -217,7 +266,5 @@ __attribute__((constructor(101))) static void attach(void)
 		close(fd);
 		return;
 	}
-	record = other_copys_record();
-	if (record)
-		attach_to(record);
+	attach_to_other_copy();
 }

@@ -10,9 +10,12 @@
 #ifndef PROBE_ATTACH_H
 #define PROBE_ATTACH_H
 
-#include "record.h"
+#include "tick_slot.h"
 
 /* The record of this process; NULL without chisol, and in children. Async-signal-safe, cheap. */
 struct record *attached_record(void);
+
+/* Maps the i-th slot for ticks, to be unmapped (TICK_SLOT_SIZE); NULL: it cannot be had. */
+struct tick_slot *attached_slot(unsigned int i);
 
 #endif

@@ -32,7 +32,7 @@
 #define RECORD_NOTE "isolprobe" /* the name of the ELF note that libisolprobe.a brings along */
 
 #define RECORD_MAGIC   0x62727069736f6c31u
-#define RECORD_VERSION 1u /* of everything behind struct record_head */
+#define RECORD_VERSION 2u /* of everything behind struct record_head */
 
 enum record_state {
 	RECORD_EMPTY,    /* no library has found it */
@@ -205,11 +205,28 @@ struct record_call {
 
 #define RECORD_THREADS 1024u
 #define RECORD_CALLS   1024u
+#define RECORD_TICKS   32u
 
 /* Threads that have ended and made room. */
 struct record_folded {
 	uint64_t n, n_hot;
 	struct record_counts counts, hot_counts; /* what was counted; of all, and of the hot ones */
+};
+
+enum record_tick_state {
+	RECORD_TICK_FREE,
+	RECORD_TICK_CLAIMED, /* by the library, and nothing is there yet */
+	RECORD_TICK_RUNS,
+	RECORD_TICK_ENDED, /* nothing changes any more */
+	RECORD_TICK_LEFT,  /* and is free again when chisol has collected it */
+};
+
+/* Of a thread between isolprobe_begin() and isolprobe_end(); its ticks are in tick_slot.h. */
+struct record_tick {
+	uint32_t state; /* the claim */
+	uint32_t tid;
+	uint32_t round;     /* how often it was claimed */
+	uint32_t collected; /* the round that chisol has all of; chisol's */
 };
 
 struct record {
@@ -220,6 +237,8 @@ struct record {
 	struct record_folded folded;
 	struct record_thread threads[RECORD_THREADS];
 	struct record_call calls[RECORD_CALLS];
+	struct record_tick ticks[RECORD_TICKS];
+	uint64_t ticks_omitted; /* that there was no slot for */
 };
 
 static inline bool record_cpus_test(const struct record_cpus *cpus, uint32_t cpu)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record_keep.h"
 
+#include "tick_slot.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,15 +29,15 @@ int record_make(struct record_keep *keep, struct error *err)
 
 	if (fd < 0)
 		return fd;
-	if (ftruncate(fd, sizeof(struct record)) ||
+	if (ftruncate(fd, RECORD_SIZE) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return error_errno(err, errno, "cannot size the memory to share with the command");
-	memory = mmap(NULL, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memory = mmap(NULL, RECORD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return error_errno(err, errno, "cannot map the memory to share with the command");
 	keep->record = memory;
 	keep->record->head = (struct record_head){ .magic = RECORD_MAGIC,
-		                                   .size = sizeof(struct record),
+		                                   .size = RECORD_SIZE,
 		                                   .version = RECORD_VERSION };
 	keep->fd = take_fd(&fd);
 	return 0;
@@ -45,7 +47,7 @@ void record_drop(struct record_keep *keep)
 {
 	if (!keep->record)
 		return;
-	munmap(keep->record, sizeof(*keep->record));
+	munmap(keep->record, RECORD_SIZE);
 	close(keep->fd);
 	*keep = (struct record_keep)RECORD_KEEP_INIT;
 }

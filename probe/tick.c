@@ -6,7 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "attach.h"
 #include "threshold.h"
 
 #define LEARN_LEAST     16        /* passes to know the loop from, if it is slow */
@@ -45,6 +48,7 @@ static struct {
 } sequence __attribute__((aligned(32)));
 
 static __thread struct tick_record *current;
+static __thread bool current_is_shared;
 
 static uint64_t sequence_address(void)
 {
@@ -142,8 +146,9 @@ static void count_break(struct tick_record *r, const struct tick_gap *gap)
 	r->quiet_since = gap->start + gap->length + r->loop;
 	if (r->n_first < r->room_first)
 		r->first[r->n_first++] = *gap;
-	if (r->ring)
-		gap_ring_put(r->ring, gap);
+	for (int i = 0; i < 2; i++)
+		if (r->rings[i])
+			gap_ring_put(r->rings[i], gap);
 }
 
 static void record_gap(struct tick_record *r, struct tick_gap gap)
@@ -171,11 +176,15 @@ static void set_limit(struct tick_record *r, uint64_t limit)
 static void begin_to_measure(struct tick_record *r)
 {
 	r->stage = TICK_MEASURES;
-	if (!r->ring)
-		return;
-	__atomic_store_n(&r->ring->loop, r->loop, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->ring->blind, r->blind_limit, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->ring->threshold, r->threshold, __ATOMIC_RELEASE);
+	for (int i = 0; i < 2; i++) {
+		struct gap_ring *ring = r->rings[i];
+
+		if (!ring)
+			continue;
+		__atomic_store_n(&ring->loop, r->loop, __ATOMIC_RELAXED);
+		__atomic_store_n(&ring->blind, r->blind_limit, __ATOMIC_RELAXED);
+		__atomic_store_n(&ring->threshold, r->threshold, __ATOMIC_RELEASE);
+	}
 }
 
 /* The loop is known: from now on only what is longer than it. */
@@ -274,9 +283,17 @@ static bool look(struct tick_record *r, uint64_t last, uint64_t now)
 	return learn(r, now);
 }
 
+/* In a child of fork() there is none: a shared one is its parent's. */
+struct tick_record *tick_current(void)
+{
+	if (current && current_is_shared && !attached_record())
+		current = NULL;
+	return current;
+}
+
 struct isolprobe_mark isolprobe_gap_(uint64_t last, uint64_t now)
 {
-	struct tick_record *r = current;
+	struct tick_record *r = tick_current();
 
 	if (!r)
 		return (struct isolprobe_mark){ now, UINT64_MAX };
@@ -294,20 +311,65 @@ struct isolprobe_mark isolprobe_gap_(uint64_t last, uint64_t now)
 	return (struct isolprobe_mark){ now, r->limit };
 }
 
-static struct tick_record *map_record(uint32_t n_worst, uint32_t n_first)
+/* A slot of the record that is shared with chisol, for this thread to be in. */
+static struct tick_slot *claim_slot(struct record *record, struct record_tick **claim)
 {
-	size_t size = sizeof(struct tick_record) + sizeof(struct tick_gap) * n_worst +
-	              sizeof(struct tick_gap) * n_first;
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	struct tick_record *r = memory;
+	for (unsigned int i = 0; i < RECORD_TICKS; i++) {
+		struct record_tick *t = &record->ticks[i];
+		uint32_t was = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+		struct tick_slot *slot;
 
-	if (memory == MAP_FAILED)
+		if (was != RECORD_TICK_FREE &&
+		    (was != RECORD_TICK_LEFT ||
+		     __atomic_load_n(&t->collected, __ATOMIC_ACQUIRE) != t->round))
+			continue;
+		if (!__atomic_compare_exchange_n(&t->state, &was, RECORD_TICK_CLAIMED, false,
+		                                 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		slot = attached_slot(i);
+		if (!slot) {
+			__atomic_store_n(&t->state, was, __ATOMIC_RELEASE);
+			break;
+		}
+		memset(slot, 0, sizeof(*slot));
+		t->round++;
+		t->tid = (uint32_t)syscall(SYS_gettid);
+		*claim = t;
+		return slot;
+	}
+	__atomic_fetch_add(&record->ticks_omitted, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void set_state(struct record_tick *claim, enum record_tick_state state)
+{
+	if (claim)
+		__atomic_store_n(&claim->state, state, __ATOMIC_RELEASE);
+}
+
+static struct tick_record *map_record(const struct tick_options *options)
+{
+	size_t n = (size_t)options->n_worst + options->n_first;
+	size_t size = sizeof(struct tick_record) + n * sizeof(struct tick_gap);
+	struct record *shared = options->alone ? NULL : attached_record();
+	struct tick_gap *gaps = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct record_tick *claim = NULL;
+	struct tick_slot *slot;
+	struct tick_record *r;
+
+	if (gaps == MAP_FAILED)
 		return NULL;
-	r->mapped = size;
-	r->worst = (struct worst){ r + 1, sizeof(struct tick_gap), 0, n_worst };
-	r->room_first = n_first;
-	r->first = (struct tick_gap *)(r + 1) + n_worst;
+	slot = shared ? claim_slot(shared, &claim) : NULL;
+	r = slot ? &slot->record : (struct tick_record *)(void *)(gaps + n);
+	r->claim = claim;
+	r->rings[0] = options->ring;
+	r->rings[1] = slot ? &slot->ring : NULL;
+	r->lists = gaps;
+	r->lists_size = size;
+	r->worst = (struct worst){ gaps, sizeof(*gaps), 0, options->n_worst };
+	r->first = gaps + options->n_worst;
+	r->room_first = options->n_first;
 	return r;
 }
 
@@ -346,9 +408,9 @@ int tick_begin(struct isolprobe *probe, const struct tick_options *options)
 	int rc;
 
 	*probe = (struct isolprobe){ .limit = UINT64_MAX };
-	if (current)
+	if (tick_current())
 		return -EBUSY;
-	r = map_record(options->n_worst, options->n_first);
+	r = map_record(options);
 	if (!r)
 		return -ENOMEM;
 	rc = find_scale(r, options->scale);
@@ -363,23 +425,19 @@ int tick_begin(struct isolprobe *probe, const struct tick_options *options)
 	if (options->threshold_ns)
 		r->threshold = clock_steps(&r->scale, options->threshold_ns) + 1;
 	r->shortest = r->min = UINT64_MAX;
-	r->ring = options->ring;
 	r->cpu = current_cpu(r);
 	r->begin_point = clock_now();
 	current = r;
+	current_is_shared = r->claim;
+	set_state(r->claim, RECORD_TICK_RUNS);
 	probe->limit = r->limit;
 	probe->last = r->begin = r->quiet_since = isolprobe_counter();
 	return 0;
 }
 
-struct tick_record *tick_current(void)
-{
-	return current;
-}
-
 struct tick_record *tick_take(const struct isolprobe *probe)
 {
-	struct tick_record *r = current;
+	struct tick_record *r = tick_current();
 	uint64_t off_ns;
 
 	if (!r)
@@ -401,13 +459,22 @@ struct tick_record *tick_take(const struct isolprobe *probe)
 	if (!r->scale_is_final && r->end_point.ns - r->begin_point.ns > LEARN_NS)
 		clock_fit(&r->scale, (struct clock_point[]){ r->begin_point, r->end_point }, 2,
 		          &off_ns);
+	set_state(r->claim, RECORD_TICK_ENDED);
 	return r;
 }
 
 void tick_free(struct tick_record *record)
 {
-	if (record)
-		munmap(record, record->mapped);
+	struct record_tick *claim;
+
+	if (!record)
+		return;
+	claim = record->claim;
+	munmap(record->lists, record->lists_size);
+	if (!claim)
+		return;
+	munmap(record, TICK_SLOT_SIZE); /* the slot begins with it */
+	set_state(claim, RECORD_TICK_LEFT);
 }
 
 void tick_progress(const struct tick_record *record, uint64_t *n_breaks, uint64_t *max)
@@ -425,5 +492,7 @@ int isolprobe_begin_(struct isolprobe *probe, uint64_t threshold_ns)
 
 uint64_t isolprobe_broken(void)
 {
-	return current ? current->n_breaks : 0;
+	const struct tick_record *r = tick_current();
+
+	return r ? r->n_breaks : 0;
 }

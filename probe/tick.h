@@ -5,7 +5,8 @@
  * nanoseconds when the run is over.
  *
  * A record belongs to the thread that began it until tick_take() hands it over. All memory is
- * there, touched, before the first tick. Whether the kernel took the thread off its CPU is seen
+ * there, touched, before the first tick. Under chisol the record is in memory that chisol reads
+ * (tick_slot.h); a child of fork() has none. Whether the kernel took the thread off its CPU is seen
  * without a system call: a pointer to a restartable sequence that is never entered lies in the area
  * that the C library has registered (rseq(2), glibc 2.35), and the kernel clears it whenever it
  * preempts, migrates or signals the thread. A program that uses such sequences itself overwrites
@@ -34,6 +35,7 @@ struct tick_options {
 	const struct clock_scale *scale; /* NULL: to be found */
 	uint32_t n_worst, n_first;       /* how many gaps to keep */
 	struct gap_ring *ring;           /* where breaks go as well; NULL: nowhere */
+	bool alone;                      /* not told to chisol */
 };
 
 enum tick_stage {
@@ -78,8 +80,10 @@ struct tick_record {
 	struct worst worst; /* of struct tick_gap; after tick_take() the longest first */
 	struct tick_gap *first;
 	uint32_t n_first, room_first;
-	struct gap_ring *ring;
-	size_t mapped;
+	struct gap_ring *rings[2]; /* the caller's, and chisol's */
+	void *lists; /* memory of these two, and of the record itself if it has no slot */
+	size_t lists_size;
+	struct record_tick *claim; /* of the slot that the record is in, or NULL */
 };
 
 /* As isolprobe_begin(). */

@@ -85,13 +85,16 @@ static bool read_run_delay(const struct sysroot *root, unsigned long long *ns)
 	return delay && sscanf(delay, "%20llu", ns) == 1;
 }
 
-static int run_loop(struct worker *w, struct gap_ring *ring, struct tick_record **record)
+/* alone: chisol, if there is one, is not told of it. */
+static int run_loop(struct worker *w, struct gap_ring *ring, bool alone,
+                    struct tick_record **record)
 {
 	struct tick_options options = { .threshold_ns = w->stage->threshold_ns,
 		                        .scale = w->stage->scale,
 		                        .n_worst = w->stage->args->n_gaps,
 		                        .n_first = w->stage->args->n_gaps,
-		                        .ring = ring };
+		                        .ring = ring,
+		                        .alone = alone };
 	struct isolprobe probe;
 	unsigned long long before, after;
 	bool known = read_run_delay(&w->stage->sys->root, &before);
@@ -194,9 +197,9 @@ static void *work(void *arg)
 	w->rc = prepare(w);
 	if (!next_phase(w->stage, PHASE_PREHEAT))
 		return NULL;
-	w->rc = run_loop(w, NULL, &w->preheat);
+	w->rc = run_loop(w, NULL, true, &w->preheat);
 	if (next_phase(w->stage, PHASE_MEASURE))
-		w->rc = run_loop(w, w->ring, &w->measured->record);
+		w->rc = run_loop(w, w->ring, false, &w->measured->record);
 	return NULL;
 }
 

@@ -21,7 +21,7 @@
 static const struct clock_scale one_ghz = { 1, 0 };
 
 /* Gaps of seconds, and a threshold of one: what this machine does meanwhile is shorter. */
-static const struct tick_options options = { SECOND, &one_ghz, 8, 4, NULL };
+static const struct tick_options options = { SECOND, &one_ghz, 8, 4, NULL, true };
 
 /* A pass of a given length that ends now. */
 static void pass(struct isolprobe *probe, uint64_t length)
