@@ -88,7 +88,7 @@ $(BUILD)/libprobe.a: $(PROBE_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/chisol: $(CHISOL_OBJ) $(BUILD)/libprobe.a $(BUILD)/libisolcore.a
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CHISOL_LIBS)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CHISOL_LIBS) -lm
 
 $(BUILD)/isolprobe: $(ISOLPROBE_OBJ) $(BUILD)/libprobe.a $(BUILD)/libisolcore.a
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ISOLPROBE_LIBS) -lm -pthread
@@ -110,7 +110,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(HARDEN) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/tools/tickcost: $(BUILD)/libisolprobe.a
+$(BUILD)/tests/tools/tickcost $(BUILD)/tests/tools/ticker: $(BUILD)/libisolprobe.a
 
 $(BUILD)/tests/%: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

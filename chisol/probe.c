@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 
+#define LOOP_GAPS 10 /* of each CPU, that are told with what happened in them */
+
 int probe_check_options(const struct options *options, struct error *err)
 {
 	if (policy_asked(options->req.probe.policy))
@@ -22,6 +24,12 @@ int probe_check_options(const struct options *options, struct error *err)
 			                 "--report jsonl tells the breaks that the probe finds: "
 			                 "add --probe");
 	return 0;
+}
+
+static void open_loops(struct probe *probe, const struct request *req)
+{
+	loop_watch_open(&probe->loops, probe->sys, &probe->record,
+	                probe->watches ? &probe->watch : NULL, &req->cpus.workload, LOOP_GAPS);
 }
 
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
@@ -46,11 +54,13 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 		probe->watches = true;
 		/* Of another version it may hold fewer. */
 		probe->holder = holder && n_held >= probe->watch.events.n_formats ? holder : 0;
+		open_loops(probe, req);
 		return 0;
 	}
 	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
 		return error_move(err, &why);
 	probe->unavailable = xstrdup(why.text);
+	open_loops(probe, req);
 	return 0;
 }
 
@@ -79,6 +89,7 @@ void probe_free(struct probe *probe)
 	if (probe->watches && !hold_find(probe->sys, NULL))
 		leave_closing_to_child(probe);
 	on_break_free(&probe->on_break);
+	loop_watch_free(&probe->loops);
 	trace_watch_free(&probe->watch);
 	free(probe->unavailable);
 	record_drop(&probe->record);
@@ -99,14 +110,14 @@ void probe_start(struct probe *probe, pid_t pid, uint64_t time)
 
 void probe_read(struct probe *probe)
 {
-	if (probe->watches)
-		trace_watch_read(&probe->watch);
+	if (probe->asked)
+		loop_watch_read(&probe->loops);
 }
 
 void probe_finish(struct probe *probe, uint64_t time)
 {
-	if (probe->watches)
-		trace_watch_finish(&probe->watch, time);
+	if (probe->asked)
+		loop_watch_finish(&probe->loops, time);
 }
 
 enum verdict_state probe_verdict(const struct probe *probe, const struct request *req)

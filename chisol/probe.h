@@ -8,7 +8,7 @@
 
 #include "on_break.h"
 #include "options.h"
-#include "../probe/record_keep.h"
+#include "../probe/loop_watch.h"
 #include "../probe/verdict.h"
 
 struct probe {
@@ -17,6 +17,7 @@ struct probe {
 	struct trace_watch watch; /* if it watches */
 	char *unavailable;
 	struct record_keep record; /* for the command's own libisolprobe */
+	struct loop_watch loops;   /* what it says of its own loops there */
 	const struct system *sys;
 	struct on_break on_break;
 	pid_t holder; /* holds the trace events since before they were opened; 0: nobody */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report_loops.h"
 #include "report_probe.h"
 
 #include "utc.h"
@@ -112,6 +113,7 @@ void report_json(FILE *out, const struct run_report *report)
 	json_add_plan(document, report->plan);
 	json_object_set_new(document, "interrupts", json_interrupts(report->interrupts));
 	json_object_set_new(document, "probe", json_probe(report));
+	json_object_set_new(document, "loops", json_loops(report));
 	json_object_set_new(document, "warnings", warnings);
 	json_print(out, document);
 }

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "escape.h"
+#include "report_loops.h"
 #include "report_probe.h"
 #include "setting.h"
 #include "utc.h"
@@ -322,5 +323,6 @@ void report_text(FILE *out, const struct run_report *report)
 	print_notes(out, report);
 	print_leftovers(out, report);
 	report_probe_text(out, report);
+	report_loops_text(out, report);
 	print_interrupts(out, report);
 }

@@ -29,6 +29,11 @@ bool gap_ring_peek(struct gap_ring *ring, struct gap_reader *reader, struct tick
 	return true;
 }
 
+bool gap_ring_empty(const struct gap_ring *ring, const struct gap_reader *reader)
+{
+	return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == reader->taken;
+}
+
 void gap_ring_take(struct gap_ring *ring, struct gap_reader *reader)
 {
 	__atomic_store_n(&ring->tail, ++reader->taken, __ATOMIC_RELEASE);

@@ -43,6 +43,7 @@ struct gap_reader {
 
 /* The next gap, which stays there until gap_ring_take(). False: there is none. */
 bool gap_ring_peek(struct gap_ring *ring, struct gap_reader *reader, struct tick_gap *gap);
+bool gap_ring_empty(const struct gap_ring *ring, const struct gap_reader *reader);
 void gap_ring_take(struct gap_ring *ring, struct gap_reader *reader);
 
 #endif

@@ -40,6 +40,7 @@ static void look_at_watch(struct gap_watch *gw, uint64_t horizon)
 			join_lost(&gw->join, w->cpu, gw->horizon, horizon);
 		gw->lost[i] = w->lost;
 	}
+	gw->horizon = horizon;
 }
 
 /* False: it ended after the last point of the line, and has to wait. */
@@ -79,7 +80,7 @@ static void find_off(const struct clock_line *line, struct gap_feed *feed)
 	feed->off = ns > feed->begin.ns ? ns - feed->begin.ns : feed->begin.ns - ns;
 }
 
-static void read_feed(struct gap_watch *gw, struct gap_feed *feed)
+void gap_watch_feed(struct gap_watch *gw, struct gap_feed *feed)
 {
 	struct gap_ring *ring = feed->ring;
 	uint64_t threshold = __atomic_load_n(&ring->threshold, __ATOMIC_ACQUIRE);
@@ -104,6 +105,7 @@ static void read_feed(struct gap_watch *gw, struct gap_feed *feed)
 			c->threshold = steps_ns(&gw->line, threshold);
 			c->blind_ns = steps_ns(&gw->line, blind);
 			join_gap(&gw->join, gap.cpu, &found);
+			feed->last_end = found.end;
 		} else {
 			break;
 		}
@@ -111,32 +113,35 @@ static void read_feed(struct gap_watch *gw, struct gap_feed *feed)
 	}
 }
 
-static void read_feeds(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds)
+void gap_watch_point(struct gap_watch *gw)
 {
 	struct clock_point now = clock_now();
 
 	clock_line_add(&gw->line, now);
 	outside_look(&gw->outside, now.ns);
-	for (size_t i = 0; i < n_feeds; i++)
-		read_feed(gw, &feeds[i]);
 }
 
-void gap_watch_read(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds)
+void gap_watch_events(struct gap_watch *gw)
 {
 	uint64_t horizon = ring_clock() - TRACE_SETTLE_NS;
 
 	trace_watch_read(gw->watch);
 	look_at_watch(gw, horizon);
-	read_feeds(gw, feeds, n_feeds);
-	join_settle(&gw->join, horizon);
-	gw->horizon = horizon;
 }
 
-void gap_watch_finish(struct gap_watch *gw, uint64_t time, struct gap_feed *feeds, size_t n_feeds)
+void gap_watch_join(struct gap_watch *gw)
+{
+	join_settle(&gw->join, gw->horizon);
+}
+
+void gap_watch_last_events(struct gap_watch *gw, uint64_t time)
 {
 	trace_watch_finish(gw->watch, time);
 	look_at_watch(gw, time);
-	read_feeds(gw, feeds, n_feeds);
+}
+
+void gap_watch_finish(struct gap_watch *gw)
+{
 	join_finish(&gw->join);
 }
 

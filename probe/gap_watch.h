@@ -16,8 +16,9 @@ struct gap_feed {
 	struct gap_ring *ring;
 	struct clock_point begin; /* of its CPU's clocks */
 	struct gap_reader reader;
-	uint64_t off;  /* ns that its CPU's counter is apart from that of this thread, at begin */
-	uint64_t lost; /* gaps that found no room in the ring */
+	uint64_t off; /* ns that its CPU's counter is apart from that of this thread, at begin */
+	uint64_t last_end;  /* of the last gap, CLOCK_MONOTONIC */
+	uint64_t lost;      /* gaps that found no room in the ring */
 	uint64_t elsewhere; /* gaps on a CPU that is not watched */
 };
 
@@ -33,11 +34,18 @@ struct gap_watch {
 /* watch is open, not started, and stays the caller's. keep: as join_init(). */
 void gap_watch_open(struct gap_watch *gw, struct trace_watch *watch, const struct cpumask *cpus,
                     size_t keep);
-/* Reads the events, then the gaps, and joins what is complete. The first time is to be before the
- * first gap. */
-void gap_watch_read(struct gap_watch *gw, struct gap_feed *feeds, size_t n_feeds);
-/* The same for the last time, in place of trace_watch_finish(). */
-void gap_watch_finish(struct gap_watch *gw, uint64_t time, struct gap_feed *feeds, size_t n_feeds);
+/*
+ * A look: a point of both clocks, which is to be before the first gap the first time; then the
+ * events up to now; then each feed; then what is complete is joined. Gaps of feeds that are not
+ * looked at stay where they are.
+ */
+void gap_watch_point(struct gap_watch *gw);
+void gap_watch_events(struct gap_watch *gw);
+void gap_watch_feed(struct gap_watch *gw, struct gap_feed *feed);
+void gap_watch_join(struct gap_watch *gw);
+/* The last look is the same with these two, the first in place of trace_watch_finish(). */
+void gap_watch_last_events(struct gap_watch *gw, uint64_t time);
+void gap_watch_finish(struct gap_watch *gw);
 void gap_watch_free(struct gap_watch *gw);
 
 #endif

@@ -15,7 +15,7 @@ void join_init(struct join *join, const struct outside_watch *outside, size_t ke
 		struct join_cpu *c = &join->cpus[i];
 
 		c->cpu = outside->cpus[i].cpu;
-		c->threshold = c->from = c->until = c->open_since = UINT64_MAX;
+		c->threshold = c->open_since = UINT64_MAX;
 		c->causes = xcalloc(n_causes, sizeof(*c->causes));
 		c->outsides = xcalloc(n_outsides, sizeof(*c->outsides));
 		c->over = xcalloc(n_causes, sizeof(*c->over));
@@ -32,6 +32,30 @@ struct join_cpu *join_cpu(const struct join *join, unsigned int cpu)
 		if (join->cpus[i].cpu == cpu)
 			return &join->cpus[i];
 	return NULL;
+}
+
+void join_loop_begins(struct join_cpu *c, uint64_t from)
+{
+	if (c->n_windows == JOIN_WINDOWS) {
+		memmove(c->windows, c->windows + 1, sizeof(c->windows) - sizeof(*c->windows));
+		c->n_windows--;
+	}
+	c->windows[c->n_windows++] = (struct join_window){ from, UINT64_MAX };
+}
+
+void join_loop_ends(struct join_cpu *c, uint64_t from, uint64_t until)
+{
+	for (size_t i = 0; i < c->n_windows; i++)
+		if (c->windows[i].from == from)
+			c->windows[i].until = until;
+}
+
+static bool in_window(const struct join_cpu *c, uint64_t from, uint64_t until)
+{
+	for (size_t i = 0; i < c->n_windows; i++)
+		if (from > c->windows[i].from && until < c->windows[i].until)
+			return true;
+	return false;
 }
 
 static void count(struct join_count *count, uint64_t length)
@@ -74,7 +98,7 @@ static void drop_break(struct join_cpu *c, struct join_break *b)
 	const struct isolation_break *brk = &b->brk;
 	struct join_over *over = &c->over[brk->by->cause - causes];
 
-	if (is_over(c, brk) && (b->joined || (brk->start > c->from && brk->end < c->until))) {
+	if (is_over(c, brk) && (b->joined || in_window(c, brk->start, brk->end))) {
 		over->n++;
 		over->joined += b->joined;
 		c->blind += !b->joined && was_blind(c, brk);
@@ -287,6 +311,16 @@ static void look_around(const struct join *join, struct join_cpu *c, struct join
 		gap->signs |= SIGN_EVERYWHERE;
 }
 
+/* Does more than one loop run on the CPU then? */
+static bool is_shared(const struct join_cpu *c, const struct join_gap *gap)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < c->n_windows; i++)
+		n += c->windows[i].from < gap->end && c->windows[i].until > gap->start;
+	return n > 1;
+}
+
 static void find_outside(const struct join *join, const struct join_cpu *c, struct join_gap *gap)
 {
 	enum isolprobe_class what = gap->what;
@@ -294,6 +328,8 @@ static void find_outside(const struct join *join, const struct join_cpu *c, stru
 	gap->signs |= outside_signs(join->outside, (size_t)(c - join->cpus), gap->start, gap->end);
 	if (c->lost_until && gap->end >= c->lost_from && gap->start <= c->lost_until)
 		gap->signs |= SIGN_LOST;
+	if (is_shared(c, gap))
+		gap->signs |= SIGN_SHARED;
 	/* The switch is explained, and is not what took so long. */
 	if (what == ISOLPROBE_SWITCHED && gap->turn)
 		what = ISOLPROBE_INTERRUPT;

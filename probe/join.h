@@ -64,12 +64,19 @@ struct join_over {
 
 struct join_break;
 
+#define JOIN_WINDOWS 32u
+
+struct join_window {
+	uint64_t from, until; /* ns; UINT64_MAX: it still runs */
+};
+
 struct join_cpu {
 	unsigned int cpu;
-	uint64_t threshold;   /* ns, of the loop; UINT64_MAX: not known yet */
-	uint64_t from, until; /* the loop runs: UINT64_MAX if it has not begun, or not ended */
-	uint64_t blind_ns;    /* after a gap: a shorter break is not noticed */
-	uint64_t open_since;  /* a break that has not ended; UINT64_MAX: none */
+	uint64_t threshold;                       /* ns, of the loop; UINT64_MAX: not known yet */
+	uint64_t blind_ns;                        /* after a gap: a shorter break is not noticed */
+	uint64_t open_since;                      /* a break that has not ended; UINT64_MAX: none */
+	struct join_window windows[JOIN_WINDOWS]; /* in which a loop runs */
+	size_t n_windows;
 	uint64_t lost_from, lost_until; /* events are missing between */
 
 	struct join_count all, named;         /* gaps; those that are charged to an event */
@@ -98,6 +105,11 @@ struct join {
 /* keep: how many of the worst, and of the first, gaps of each CPU. outside has the same CPUs. */
 void join_init(struct join *join, const struct outside_watch *outside, size_t keep);
 struct join_cpu *join_cpu(const struct join *join, unsigned int cpu); /* or NULL */
+
+/* A loop begins on the CPU; the one that began at that time has ended. Of more than JOIN_WINDOWS
+ * the oldest is forgotten. */
+void join_loop_begins(struct join_cpu *c, uint64_t from);
+void join_loop_ends(struct join_cpu *c, uint64_t from, uint64_t until);
 
 void join_break(struct join *join, const struct isolation_break *brk);
 void join_gap(struct join *join, unsigned int cpu, const struct join_gap *gap);

@@ -10,11 +10,13 @@
 
 const char *const sign_names[N_SIGNS] = {
 	"virtual-machine", "steal-time", "together",    "everywhere",
-	"sibling-busy",    "slowed",     "lost-events",
+	"sibling-busy",    "slowed",     "lost-events", "shared-cpu",
 };
 
 const struct outside outsides[] = {
 	{ "lost-events", "the kernel's events of that time were lost", true, ANY_CLASS, SIGN_LOST },
+	{ "shared-cpu", "another loop of the program ran, as several share the CPU", true,
+	  CLASS(ISOLPROBE_SWITCHED), SIGN_SHARED },
 	{ "unseen-task",
 	  "another task ran, as the kernel's count of switches says, and no event tells which",
 	  true, CLASS(ISOLPROBE_SWITCHED), 0 },

@@ -214,6 +214,35 @@ void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time)
 	tw->began = time;
 }
 
+static void drop_worst(struct trace_watch *tw)
+{
+	for (size_t i = 0; i < tw->n_worst; i++)
+		free(tw->worst[i].parts);
+	tw->n_worst = 0;
+}
+
+static void add_count(struct break_count *sum, const struct break_count *one)
+{
+	sum->n += one->n;
+	sum->total += one->total;
+	if (one->longest > sum->longest)
+		sum->longest = one->longest;
+}
+
+void trace_watch_restart(struct trace_watch *tw, uint64_t time)
+{
+	tw->grace = time > tw->began ? time - tw->began : 0;
+	for (size_t i = 0; i < tw->n_cpus; i++) {
+		struct watched_cpu *w = &tw->cpus[i];
+
+		add_count(&w->startup, &w->foreign);
+		add_count(&w->startup, &w->self);
+		w->foreign = w->self = w->unseen = (struct break_count){ 0 };
+		memset(w->causes, 0, n_causes * sizeof(*w->causes));
+	}
+	drop_worst(tw);
+}
+
 void trace_watch_read(struct trace_watch *tw)
 {
 	read_until(tw, ring_clock() - TRACE_SETTLE_NS);
@@ -235,8 +264,7 @@ void trace_watch_free(struct trace_watch *tw)
 	symbols_free(&tw->symbols);
 	for (size_t i = 0; i < tw->n_cpus; i++)
 		free(tw->cpus[i].causes);
-	for (size_t i = 0; i < tw->n_worst; i++)
-		free(tw->worst[i].parts);
+	drop_worst(tw);
 	free(tw->cpus);
 	free(tw->listeners);
 	tasks_free(&tw->known);

@@ -64,6 +64,8 @@ int trace_watch_open(struct trace_watch *tw, const struct system *sys, const str
 void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener);
 /* The command runs since then (ring_clock()), as this process. */
 void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time);
+/* What was so far, and begins before that time, was start-up. */
+void trace_watch_restart(struct trace_watch *tw, uint64_t time);
 /* To be called often enough that no ring runs full. */
 void trace_watch_read(struct trace_watch *tw);
 /* The command has ended, and the time that was watched at the time given: reads the rest. */

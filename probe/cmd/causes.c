@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "../attach.h"
+
 #define RING_SIZE ((size_t)4 << 20) /* of the events of one CPU: 80,000 between two looks */
 
 static int open_watch(struct causes *c, const struct system *sys, const struct cpumask *cpus,
@@ -24,6 +26,10 @@ int causes_open(struct causes *c, const struct arguments *args, const struct sys
 
 	if (args->causes == CAUSES_OFF)
 		return 0;
+	if (args->causes == CAUSES_AUTO && attached_record()) {
+		c->unavailable = xstrdup("chisol looks for them, and has them in its report");
+		return 0;
+	}
 	if (open_watch(c, sys, cpus, &why)) {
 		trace_watch_free(&c->watch);
 		if (args->causes == CAUSES_REQUIRE)
@@ -56,37 +62,47 @@ void causes_begin(struct causes *c)
 	if (!c->known)
 		return;
 	/* What was before, in the preheat, is nobody's gap. */
-	gap_watch_read(&c->gaps, NULL, 0);
+	gap_watch_point(&c->gaps);
+	gap_watch_events(&c->gaps);
 	c->watch.began = ring_clock();
 }
 
 void causes_poll(struct causes *c)
 {
-	if (c->known)
-		gap_watch_read(&c->gaps, c->feeds, c->n_feeds);
+	if (!c->known)
+		return;
+	gap_watch_point(&c->gaps);
+	gap_watch_events(&c->gaps);
+	for (size_t i = 0; i < c->n_feeds; i++)
+		gap_watch_feed(&c->gaps, &c->feeds[i]);
+	gap_watch_join(&c->gaps);
 }
 
 void causes_begin_window(struct causes *c, size_t i, const struct clock_point *begin)
 {
 	if (!c->known)
 		return;
-	c->gaps.join.cpus[i].from = begin->ns;
+	join_loop_begins(&c->gaps.join.cpus[i], begin->ns);
 	c->feeds[i].begin = *begin;
 }
 
 void causes_end_window(struct causes *c, size_t i, uint64_t ns)
 {
 	if (c->known)
-		c->gaps.join.cpus[i].until = ns;
+		join_loop_ends(&c->gaps.join.cpus[i], c->feeds[i].begin.ns, ns);
 }
 
 void causes_end(struct causes *c)
 {
 	if (!c->known)
 		return;
-	gap_watch_finish(&c->gaps, ring_clock(), c->feeds, c->n_feeds);
-	for (size_t i = 0; i < c->n_feeds; i++)
+	gap_watch_point(&c->gaps);
+	gap_watch_last_events(&c->gaps, ring_clock());
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		gap_watch_feed(&c->gaps, &c->feeds[i]);
 		c->gaps.join.cpus[i].lost += c->feeds[i].lost;
+	}
+	gap_watch_finish(&c->gaps);
 }
 
 const struct join_gap *causes_find(const struct causes *c, size_t i, const struct tick_gap *gap)

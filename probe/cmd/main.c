@@ -58,7 +58,7 @@ static int report(FILE **out, const struct arguments *args, const struct system 
 	bool failed;
 
 	for (size_t i = 0; i < run->n_measured; i++)
-		figures_make(&figures[i], &run->measured[i]);
+		figures_make(&figures[i], run->measured[i].record, run->measured[i].cpu);
 	printers[args->format](*out, &outcome);
 	failed = ferror(*out);
 	if (fclose(*out) || failed)

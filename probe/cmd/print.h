@@ -3,7 +3,8 @@
 #ifndef PROBE_CMD_PRINT_H
 #define PROBE_CMD_PRINT_H
 
-#include "figures.h"
+#include "../figures.h"
+#include "measure.h"
 
 /* All that a report is made of; figures: one for each measured CPU. */
 struct outcome {

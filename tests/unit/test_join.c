@@ -29,7 +29,7 @@ static void world_open(struct world *w, size_t n_cpus)
 	join_init(&w->join, &w->outside, 4);
 	for (size_t i = 0; i < n_cpus; i++) {
 		w->join.cpus[i].threshold = THRESHOLD;
-		w->join.cpus[i].from = 0;
+		join_loop_begins(&w->join.cpus[i], 0);
 		w->join.cpus[i].blind_ns = 300;
 	}
 }
@@ -181,12 +181,16 @@ static void breaks_before_the_loop_and_after_it_need_no_gap(void **state)
 
 	(void)state;
 	world_open(&w, 1);
-	w.join.cpus[0].from = 5000;
-	w.join.cpus[0].until = 90000;
-	tell_one(&w, 0, TRACE_DEVICE, 1000, 6000);
+	join_loop_ends(&w.join.cpus[0], 0, 90000);
+	join_loop_begins(&w.join.cpus[0], 120000);
+	join_loop_ends(&w.join.cpus[0], 120000, 150000);
 	tell_one(&w, 0, TRACE_DEVICE, 89000, 95000);
+	tell_one(&w, 0, TRACE_DEVICE, 100000, 110000);
+	tell_one(&w, 0, TRACE_DEVICE, 119000, 121000);
+	tell_one(&w, 0, TRACE_DEVICE, 130000, 140000); /* a gap is missing */
+	tell_one(&w, 0, TRACE_DEVICE, 149000, 160000);
 	join_finish(&w.join);
-	assert_int_equal(join_over(&w.join.cpus[0]).n, 0);
+	assert_int_equal(join_over(&w.join.cpus[0]).n, 1);
 	join_free(&w.join);
 }
 
@@ -240,6 +244,24 @@ static void without_an_event_the_class_and_the_signs_decide(void **state)
 	assert_int_equal(join_kernels(&w.join.cpus[0]).n, 2);
 	assert_int_equal(join_foreign(&w.join.cpus[0]).n, 1);
 	assert_int_equal(w.join.cpus[0].named.n, 0);
+	join_free(&w.join);
+}
+
+static void of_several_loops_on_a_cpu_one_has_the_others_gap(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, 1);
+	join_loop_begins(&w.join.cpus[0], 10 * MS);
+	join_loop_ends(&w.join.cpus[0], 10 * MS, 20 * MS);
+	gap(&w, 0, ISOLPROBE_SWITCHED, 11 * MS, 12 * MS);
+	gap(&w, 0, ISOLPROBE_INTERRUPT, 13 * MS, 14 * MS);
+	gap(&w, 0, ISOLPROBE_SWITCHED, 21 * MS, 22 * MS);
+	join_finish(&w.join);
+	assert_string_equal(charged(&w, 0, 11 * MS), "shared-cpu");
+	assert_string_equal(charged(&w, 0, 13 * MS), "hardware");
+	assert_string_equal(charged(&w, 0, 21 * MS), "unseen-task");
 	join_free(&w.join);
 }
 
@@ -475,6 +497,22 @@ static void the_ring_keeps_what_it_has_room_for_and_counts_the_rest(void **state
 	assert_int_equal(g.start, 7);
 }
 
+static void look(struct gap_watch *gw, struct gap_feed *feed)
+{
+	gap_watch_point(gw);
+	gap_watch_events(gw);
+	gap_watch_feed(gw, feed);
+	gap_watch_join(gw);
+}
+
+static void last_look(struct gap_watch *gw, struct gap_feed *feed)
+{
+	gap_watch_point(gw);
+	gap_watch_last_events(gw, ring_clock());
+	gap_watch_feed(gw, feed);
+	gap_watch_finish(gw);
+}
+
 static void a_ring_full_of_nonsense_is_passed_over(void **state)
 {
 	static const struct tree_file files[] = { { "sys/devices/system/cpu/online", "0-1" },
@@ -490,18 +528,18 @@ static void a_ring_full_of_nonsense_is_passed_over(void **state)
 	cpumask_set(&cpus, 1);
 	gap_watch_open(&gw, &watch, &cpus, 4);
 	for (int i = 0; i < 3; i++)
-		gap_watch_read(&gw, &feed, 1);
+		look(&gw, &feed);
 	for (uint64_t i = 0; i < GAP_RING; i++)
 		ring.gaps[i] = (struct tick_gap){ .length = i % 2 ? UINT64_MAX : 5000,
 			                          .start = UINT64_MAX - i,
 			                          .cpu = i % 3 ? 1 : UINT32_MAX,
 			                          .what = i % 5 ? 2 : 77 };
 	ring.head = GAP_RING;
-	gap_watch_read(&gw, &feed, 1);
+	look(&gw, &feed);
 	ring.head = UINT64_MAX / 2;
 	ring.tail = 12345;
-	gap_watch_read(&gw, &feed, 1);
-	gap_watch_finish(&gw, ring_clock(), &feed, 1);
+	look(&gw, &feed);
+	last_look(&gw, &feed);
 	assert_int_equal(gw.join.cpus[0].all.n, 0);
 	assert_int_equal(feed.reader.lost, 1);
 	gap_watch_free(&gw);
@@ -526,7 +564,7 @@ static void gaps_of_the_counter_come_at_the_time_that_they_were(void **state)
 	(void)state;
 	cpumask_set(&cpus, 1);
 	gap_watch_open(&gw, &watch, &cpus, 4);
-	gap_watch_read(&gw, &feed, 1);
+	look(&gw, &feed);
 	usleep(20000);
 	before = clock_now();
 	usleep(20000);
@@ -536,10 +574,10 @@ static void gaps_of_the_counter_come_at_the_time_that_they_were(void **state)
 	                                        .cpu = 1,
 	                                        .what = ISOLPROBE_INTERRUPT });
 	/* Until there is a threshold nothing is taken. */
-	gap_watch_read(&gw, &feed, 1);
+	look(&gw, &feed);
 	assert_int_equal(gw.join.cpus[0].n_gaps, 0);
 	ring.threshold = 100;
-	gap_watch_finish(&gw, ring_clock(), &feed, 1);
+	last_look(&gw, &feed);
 	found = join_find(&gw.join.cpus[0], before.steps);
 	assert_non_null(found);
 	assert_in_range(found->start, before.ns - 100 - found->off, before.ns + 100 + found->off);
@@ -561,6 +599,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_that_only_came_first_is_not_the_cause_of_a_long_gap),
 		cmocka_unit_test(a_thread_that_was_moved_is_away_until_it_is_back),
 		cmocka_unit_test(without_an_event_the_class_and_the_signs_decide),
+		cmocka_unit_test(of_several_loops_on_a_cpu_one_has_the_others_gap),
 		cmocka_unit_test(a_gap_of_all_cpus_at_once_is_the_firmwares),
 		cmocka_unit_test(a_virtual_machine_that_stood_still_is_the_hypervisors),
 		cmocka_unit_test(while_events_were_lost_nothing_is_blamed_on_others),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was measured on one CPU, in nanoseconds: the figures that all forms of the report share. */
-#ifndef PROBE_CMD_FIGURES_H
-#define PROBE_CMD_FIGURES_H
+/* What a loop measured, in nanoseconds: the figures that all forms of all reports share. */
+#ifndef PROBE_FIGURES_H
+#define PROBE_FIGURES_H
 
-#include "../stats.h"
-#include "measure.h"
+#include "stats.h"
+#include "tick.h"
 
 extern const char *const class_names[ISOLPROBE_CLASSES]; /* for people */
 extern const char *const class_keys[ISOLPROBE_CLASSES];  /* for programs */
@@ -38,6 +38,7 @@ struct figures {
 	struct histogram all; /* of all gaps, in steps */
 };
 
-void figures_make(struct figures *f, const struct measured *measured);
+/* r: of a loop that has ended; cpu: the one that it was on. */
+void figures_make(struct figures *f, const struct tick_record *r, unsigned int cpu);
 
 #endif

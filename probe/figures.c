@@ -43,14 +43,13 @@ static void add_breaks(struct figures *f, const struct tick_record *r)
 		                                           r->min, r->max));
 }
 
-void figures_make(struct figures *f, const struct measured *measured)
+void figures_make(struct figures *f, const struct tick_record *r, unsigned int cpu)
 {
-	const struct tick_record *r = measured->record;
 	const struct clock_scale *scale = &r->scale;
 	uint64_t undisturbed;
 
 	*f = (struct figures){
-		.cpu = measured->cpu,
+		.cpu = cpu,
 		.loops = r->ticks,
 		.elapsed_ns = clock_ns(scale, r->end - r->begin),
 		.busy_ns = clock_ns(scale, r->busy),
