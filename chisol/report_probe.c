@@ -245,8 +245,8 @@ static json_t *json_part(const struct part *part, uint64_t origin, struct symbol
 		                   (int)part->sender_cpu, "name",
 		                   json_text(*part->sender_name ? part->sender_name : NULL), "own",
 		                   part->own_sender);
-	return json_pack("{s:s, s:b, s:I, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "cause",
-	                 part->cause->code, "self", part->self, "start_ns",
+	return json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:o, s:o, s:o}", "cause",
+	                 part->cause->code, "self", part->self, "shared", part->shared, "start_ns",
 	                 (json_int_t)(part->start - origin), "length_ns",
 	                 (json_int_t)(part->end - part->start), "depth", (int)part->depth, "name",
 	                 json_text(*part->text ? part->text : NULL), "number",

@@ -151,6 +151,7 @@ static void add_sender(const struct break_tracker *t, struct part *part,
 {
 	bool own = is_own(t, event->sender);
 
+	part->shared |= part->has_sender && own != part->own_sender;
 	if (part->has_sender && (own || !part->own_sender))
 		return;
 	part->has_sender = true;
@@ -202,20 +203,23 @@ static void leave(struct break_tracker *t, const struct trace_event *event)
 static void add_function(struct break_tracker *t, const struct trace_event *event)
 {
 	struct part *part;
+	bool sent;
 
 	if (!t->n_frames)
 		return;
 	part = &t->frames[t->n_frames - 1];
 	t->latest[t->n_frames - 1] = event->time;
-	if (event->has_sender && part->source == TRACE_CALL_FUNCTION)
+	sent = event->has_sender && part->source == event->source;
+	if (sent)
 		add_sender(t, part, event);
 	for (size_t i = 0; i < PART_FUNCTIONS; i++) {
-		if (part->functions[i] == event->function)
-			return;
-		if (!part->functions[i]) {
-			part->functions[i] = event->function;
-			return;
-		}
+		bool known = part->functions[i] == event->function;
+
+		if (part->functions[i] && !known)
+			continue;
+		part->functions[i] = event->function;
+		part->for_own[i] = (part->for_own[i] || !known) && sent && is_own(t, event->sender);
+		return;
 	}
 }
 
@@ -401,6 +405,7 @@ void break_tracker_event(struct break_tracker *t, const struct trace_event *even
 		add_function(t, event);
 		break;
 	case TRACE_SENT:
+	case TRACE_ARMED:
 		break;
 	}
 }

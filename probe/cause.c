@@ -4,14 +4,15 @@
 #include <fnmatch.h>
 
 const struct cause causes[] = {
-	{ .code = "own-timer",
+	{ .code = "program-timer",
 	  .source = TRACE_TIMER,
-	  .self = true,
+	  .armed = true,
 	  .functions = "posix_timer_fn it_real_fn timerfd_tmrproc alarmtimer_fired",
 	  .meaning = "a timer that a program armed on this CPU (setitimer, timer_create, timerfd)",
 	  .remedy = "let the program arm its timers in a thread on a housekeeping CPU" },
 	{ .code = "sleep-timer",
 	  .source = TRACE_TIMER,
+	  .armed = true,
 	  .functions = "hrtimer_wakeup",
 	  .meaning = "a timer that wakes a task which went to sleep on this CPU",
 	  .remedy = "keep other tasks off the CPU: [cgroup] partition = isolated, evict = yes" },
@@ -276,10 +277,12 @@ static bool task_fits(const struct cause *cause, const struct part *part)
 static bool functions_fit(const struct cause *cause, const struct part *part,
                           struct symbols *symbols)
 {
+	bool foreign = part->has_sender && !part->own_sender;
+
 	for (size_t i = 0; i < PART_FUNCTIONS && part->functions[i]; i++) {
 		const char *name = symbols_name(symbols, part->functions[i]);
 
-		if (name && fits(cause->functions, name))
+		if (name && !(foreign && part->for_own[i]) && fits(cause->functions, name))
 			return true;
 	}
 	return false;
@@ -293,6 +296,9 @@ void cause_find(struct part *part, struct symbols *symbols)
 		    (cause->functions && !functions_fit(cause, part, symbols)))
 			continue;
 		part->cause = cause;
+		/* Who armed a timer of the kernel only happened to run then. */
+		part->has_sender &= part->source != TRACE_TIMER || cause->armed;
+		part->shared &= part->has_sender;
 		part->self = part->has_sender ? part->own_sender : cause->self;
 		return;
 	}

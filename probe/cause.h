@@ -19,9 +19,11 @@ struct part {
 	char text[TRACE_TEXT];
 	uint64_t number;
 	uint64_t functions[PART_FUNCTIONS]; /* of the kernel, that ran; 0: no more */
+	bool for_own[PART_FUNCTIONS];       /* the command alone had it run */
 	pid_t pid;                          /* of the task, if it is one */
 	bool own, kthread, real_time;       /* the task */
-	bool has_sender, own_sender;        /* of an interrupt */
+	bool has_sender, own_sender;        /* of an interrupt; if several, a foreign one */
+	bool shared;                        /* ... and the command is another */
 	pid_t sender;
 	unsigned int sender_cpu;
 	char sender_name[16];
@@ -45,6 +47,7 @@ struct cause {
 	enum cause_task task;  /* TRACE_TASK only */
 	const char *names;     /* patterns (fnmatch(3)) for part.text, with blanks; NULL: any */
 	const char *functions; /* the same for the kernel's functions */
+	bool armed;            /* a timer of programs: who armed it tells whose doing it is */
 };
 
 /* Ends with a NULL code. The first row that fits is the cause; every source has one for all. */

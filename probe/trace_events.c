@@ -16,11 +16,13 @@
 #define CLOCK_STEP   1000000u /* ns; less is an interrupt between taking the time and writing it */
 #define CLOSE_LONG   1000000  /* ns; closing took so long because it was the event's last user */
 #define CLOSE_TURN   5000000  /* ns; opening all events takes about as long */
+#define IN_INTERRUPT 0x18u    /* common_flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ */
 #define INIT_PID_NS  0xEFFFFFFCu /* inode of the first pid namespace (include/linux/proc_ns.h) */
 
 /* What is read of an event. */
 enum field {
-	FIELD_PID, /* common_pid, of every event */
+	FIELD_PID,   /* common_pid, of every event */
+	FIELD_FLAGS, /* common_flags, of every event */
 	FIELD_NUMBER,
 	FIELD_FUNCTION,
 	FIELD_LENGTH,
@@ -76,13 +78,15 @@ static const struct trace_row rows[] = {
 	{ "exceptions", "page_fault_kernel", TRACE_POINT, TRACE_FAULT, .field = { 0 } },
 	{ "context_tracking", "user_exit", TRACE_ENTER, TRACE_KERNEL, .field = { 0 } },
 	{ "context_tracking", "user_enter", TRACE_LEAVE, TRACE_KERNEL, .field = { 0 } },
-	{ "timer", "hrtimer_expire_entry", TRACE_FUNCTION, TRACE_NOTHING,
-	  .field = { [FIELD_FUNCTION] = "function" } },
+	{ "timer", "hrtimer_start", TRACE_ARMED, TRACE_TIMER,
+	  .field = { [FIELD_NUMBER] = "hrtimer" } },
+	{ "timer", "hrtimer_expire_entry", TRACE_FUNCTION, TRACE_TIMER,
+	  .field = { [FIELD_FUNCTION] = "function", [FIELD_NUMBER] = "hrtimer" } },
 	{ "timer", "timer_expire_entry", TRACE_FUNCTION, TRACE_NOTHING,
 	  .field = { [FIELD_FUNCTION] = "function" } },
 	{ "workqueue", "workqueue_execute_start", TRACE_FUNCTION, TRACE_NOTHING,
 	  .field = { [FIELD_FUNCTION] = "function" } },
-	{ "csd", "csd_function_entry", TRACE_FUNCTION, TRACE_NOTHING,
+	{ "csd", "csd_function_entry", TRACE_FUNCTION, TRACE_CALL_FUNCTION,
 	  .field = { [FIELD_FUNCTION] = "func", [FIELD_NUMBER] = "csd" } },
 	{ "sched", "sched_switch", TRACE_SWITCH, TRACE_TASK,
 	  .field = { [FIELD_OTHER] = "next_pid",
@@ -136,9 +140,10 @@ static int load_format(struct trace_events *te, const struct sysroot *tracefs,
 		return -EINVAL;
 	format.id = (unsigned int)event->id;
 	format.field[FIELD_PID] = tep_find_common_field(event, "common_pid");
-	if (!format.field[FIELD_PID])
+	format.field[FIELD_FLAGS] = tep_find_common_field(event, "common_flags");
+	if (!format.field[FIELD_PID] || !format.field[FIELD_FLAGS])
 		return -EINVAL;
-	for (size_t i = FIELD_PID + 1; i < N_FIELDS; i++) {
+	for (size_t i = FIELD_FLAGS + 1; i < N_FIELDS; i++) {
 		if (!row->field[i])
 			continue;
 		format.field[i] = tep_find_field(event, row->field[i]);
@@ -358,6 +363,7 @@ void trace_events_close(struct trace_events *te)
 	free(te->formats);
 	free(te->sent);
 	free(te->forks);
+	free(te->timers);
 	if (te->tep)
 		tep_free(te->tep);
 	cpumask_free(&te->cpus);
@@ -506,25 +512,49 @@ static void drop_sent(struct trace_events *te, size_t i)
  */
 static void find_sender(struct trace_events *te, struct trace_event *event)
 {
-	enum trace_source source =
-		event->op == TRACE_FUNCTION ? TRACE_CALL_FUNCTION : TRACE_RESCHEDULE;
-
 	for (size_t i = 0; i < te->n_sent && te->sent[i].time <= event->time;) {
 		const struct trace_sent *sent = &te->sent[i];
 
-		if (sent->op != TRACE_SENT || sent->to != event->cpu || sent->source != source ||
-		    sent->number != event->number) {
+		if (sent->op != TRACE_SENT || sent->to != event->cpu ||
+		    sent->source != event->source || sent->number != event->number) {
 			i++;
 			continue;
 		}
 		if (event->time - sent->time <= SENT_MAX_AGE &&
-		    (!event->has_sender || source == TRACE_CALL_FUNCTION)) {
+		    (!event->has_sender || event->source == TRACE_CALL_FUNCTION)) {
 			event->has_sender = true;
 			event->sender = sent->by;
 			event->sender_cpu = sent->from;
 		}
 		drop_sent(te, i);
 	}
+}
+
+/* Timers are on eight bytes at least. */
+static struct trace_timer *timer_of(const struct trace_events *te, uint64_t timer)
+{
+	return &te->timers[(timer >> 3 ^ timer >> 15) % TRACE_TIMERS];
+}
+
+/* A timer that is armed again by an interrupt is still of who armed it first. */
+static void note_armed(struct trace_events *te, const struct trace_event *event)
+{
+	if (!te->timers)
+		te->timers = xcalloc(TRACE_TIMERS, sizeof(*te->timers));
+	*timer_of(te, event->number) =
+		(struct trace_timer){ .timer = event->number, .by = event->pid, .cpu = event->cpu };
+}
+
+/* Nobody is to blame for those that the idle task arms. */
+static void find_armer(const struct trace_events *te, struct trace_event *event)
+{
+	const struct trace_timer *armed = te->timers ? timer_of(te, event->number) : NULL;
+
+	if (!armed || armed->timer != event->number || !armed->by)
+		return;
+	event->has_sender = true;
+	event->sender = armed->by;
+	event->sender_cpu = armed->cpu;
 }
 
 /* Tasks that were moved away from the CPU before the event. */
@@ -581,12 +611,19 @@ static void second_look(void *ctx, const struct ring *ring, const struct ring_re
 	event.other = (pid_t)number_of(format, FIELD_OTHER, record);
 	event.prio = (int)number_of(format, FIELD_PRIO, record);
 	event.state = number_of(format, FIELD_STATE, record);
+	if (event.op == TRACE_ARMED) {
+		if (!(number_of(format, FIELD_FLAGS, record) & IN_INTERRUPT))
+			note_armed(te, &event);
+		return;
+	}
 	text = bytes_of(format, FIELD_TEXT, record, &size);
 	if (text)
 		snprintf(event.text, sizeof(event.text), "%.*s", (int)size, text);
 	pass_moved(look, ring->cpu, event.time);
-	if (event.source == TRACE_RESCHEDULE || (event.op == TRACE_FUNCTION && event.number))
+	if (event.source == TRACE_RESCHEDULE || event.source == TRACE_CALL_FUNCTION)
 		find_sender(te, &event);
+	if (event.op == TRACE_FUNCTION && event.source == TRACE_TIMER)
+		find_armer(te, &event);
 	look->fn(look->ctx, ring->cpu, &event, 0, event.time);
 }
 

@@ -54,6 +54,7 @@ enum trace_op {
 	TRACE_MOVED,    /* a task that waits was moved to another CPU */
 	TRACE_FUNCTION, /* tells what the innermost interval does */
 	TRACE_SENT,     /* to another CPU: an interrupt, or a function to run; not passed on */
+	TRACE_ARMED,    /* a timer was, by the current task; not passed on */
 };
 
 #define TRACE_TEXT 32
@@ -71,13 +72,21 @@ struct trace_event {
 	pid_t other;           /* TRACE_SWITCH: the next task; TRACE_MOVED: the one moved */
 	int prio;              /* of the next task: under 100 is real-time (kernel's scale) */
 	uint64_t state;        /* TRACE_SWITCH: prev_state; 0: could have gone on */
-	bool has_sender;       /* who sent the interrupt or function (Linux 6.4): */
+	bool has_sender; /* who sent the interrupt or function (Linux 6.4), or armed the timer: */
 	pid_t sender;
 	unsigned int sender_cpu;
 };
 
 struct trace_sent;
 struct trace_fork;
+
+/* Who armed a timer, by the timer's address; a later one may take the place of an earlier. */
+#define TRACE_TIMERS 4096u
+struct trace_timer {
+	uint64_t timer;
+	pid_t by;
+	unsigned int cpu;
+};
 
 struct trace_events {
 	const struct system *sys;
@@ -91,7 +100,8 @@ struct trace_events {
 	size_t n_fds, fds_room;
 	struct trace_sent *sent; /* not yet matched with what they caused, in the order of time */
 	size_t n_sent, sent_room;
-	struct trace_fork *forks; /* of one read, in the order of time */
+	struct trace_timer *timers; /* TRACE_TIMERS */
+	struct trace_fork *forks;   /* of one read, in the order of time */
 	size_t n_forks, forks_room;
 	struct namelist missing; /* "system:event" */
 	struct tasks tasks;      /* of the command */

@@ -56,7 +56,7 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 @test "as many timer interrupts are told as the kernel counted in the same time" {
 	needs oslat
 	cd "$BATS_FILE_TMPDIR"
-	near "$(seen tick own-timer sleep-timer watchdog sched-timer perf timer)" "$(interrupts LOC)" 2
+	near "$(seen tick program-timer sleep-timer watchdog sched-timer perf timer)" "$(interrupts LOC)" 2
 }
 
 @test "as many interrupts from other CPUs are told as the kernel counted" {
@@ -104,20 +104,12 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 
 @test "known disturbances are told with their cause, own doing never taken for foreign" {
 	needs "$REPO/build/tests/tools/disturb"
-	# A kernel that leaves a whole kind unrecorded for a while would make this a matter of luck.
-	[ -n "${CHISOL_EXAM:-}" ] || skip "asked for with CHISOL_EXAM=1; make bench prints the exam"
-	local try right=no
-	for try in 1 2 3; do
-		"$REPO/tests/exam" 1 20 >"$BATS_TEST_TMPDIR/exam"
-		cat "$BATS_TEST_TMPDIR/exam"
-		tail -n 1 "$BATS_TEST_TMPDIR/exam" >"$BATS_TEST_TMPDIR/matrix"
-		jq -e '[.[] | select(.expected)] | length == 10 and all(.[]; .n >= 20 and .confused == 0)' "$BATS_TEST_TMPDIR/matrix"
-		if jq -e '[.[] | select(.expected)] | ([.[].right] | add) >= 0.99 * ([.[].n] | add)' "$BATS_TEST_TMPDIR/matrix"; then
-			right=yes
-			break
-		fi
-	done
-	[ $right = yes ]
+	# Of 30 there are 20 that the kernel told of, however busy it is.
+	"$REPO/tests/exam" 1 30 >"$BATS_TEST_TMPDIR/exam"
+	cat "$BATS_TEST_TMPDIR/exam"
+	tail -n 1 "$BATS_TEST_TMPDIR/exam" >"$BATS_TEST_TMPDIR/matrix"
+	jq -e '[.[] | select(.expected)] | length == 36 and all(.[]; .n >= 20 and .confused == 0)' "$BATS_TEST_TMPDIR/matrix"
+	jq -e '[.[] | select(.expected)] | ([.[].right] | add) >= 0.99 * ([.[].n] | add)' "$BATS_TEST_TMPDIR/matrix"
 }
 
 @test "an independent tracer sees chisol send nothing to the CPU, and never run on it" {

@@ -19,7 +19,7 @@ struct world {
 	pid_t current;
 	char *told;   /* "CAUSE START-END[!][~](PART...) " */
 	char *unseen; /* "START-END " */
-	size_t parts_seen;
+	size_t parts_seen, shared_seen;
 };
 
 static bool world_is_own(void *ctx, pid_t tid)
@@ -47,6 +47,7 @@ static void world_on_part(void *ctx, unsigned int cpu, const struct part *part)
 	assert_int_equal(cpu, 1);
 	assert_non_null(part->cause);
 	w->parts_seen++;
+	w->shared_seen += part->shared;
 }
 
 static void append(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -83,12 +84,15 @@ static void world_on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_
 }
 
 /* The functions of the kernel, as /proc/kallsyms would name them. */
-static struct symbol kernel[] = { { 1, 0 }, { 2, 18 }, { 3, 31 }, { 4, 46 } };
-static char kernel_names[] = "tick_nohz_handler\0posix_timer\0\0flush_tlb_func\0vmstat_update";
+static struct symbol kernel[] = { { 1, 0 }, { 2, 18 }, { 3, 33 }, { 4, 48 }, { 5, 62 } };
+static char kernel_names[] =
+	"tick_nohz_handler\0hrtimer_wakeup\0flush_tlb_func\0vmstat_update\0it_real_fn";
 
 #define TICK      1
+#define SLEEP     2
 #define TLB_FLUSH 3
 #define VMSTAT    4
+#define ALARM     5
 
 static int setup(void **state)
 {
@@ -282,7 +286,7 @@ static void who_sent_an_interrupt_tells_whose_doing_it_is(void **state)
 		enter(w, time, TRACE_CALL_FUNCTION);
 		for (size_t s = 0; s < 2; s++) {
 			struct trace_event event =
-				base(time + 10, TRACE_FUNCTION, TRACE_NOTHING, OWN);
+				base(time + 10, TRACE_FUNCTION, TRACE_CALL_FUNCTION, OWN);
 
 			event.function = cases[i].function;
 			event.sender = cases[i].senders[s];
@@ -296,6 +300,54 @@ static void who_sent_an_interrupt_tells_whose_doing_it_is(void **state)
 	          "call-function 21000-21100!(0:call-function) "
 	          "tlb-shootdown 31000-31100(0:tlb-shootdown) "
 	          "tlb-shootdown 41000-41100(0:tlb-shootdown) ");
+}
+
+static void who_armed_a_timer_tells_whose_doing_it_is(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		pid_t armer; /* 0: not told */
+		uint64_t function;
+	} cases[] = { { 0, SLEEP }, { OTHER, SLEEP }, { OWN + 1, SLEEP }, { OWN, TICK } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t time = 1000 + 10000 * i;
+		struct trace_event event = base(time + 10, TRACE_FUNCTION, TRACE_TIMER, OWN);
+
+		enter(w, time, TRACE_TIMER);
+		event.function = cases[i].function;
+		event.sender = cases[i].armer;
+		event.has_sender = event.sender;
+		break_tracker_event(&w->tracker, &event);
+		leave(w, time + 100, TRACE_TIMER);
+	}
+	expect(w, "sleep-timer 1000-1100(0:sleep-timer) sleep-timer 11000-11100(0:sleep-timer) "
+	          "sleep-timer 21000-21100!(0:sleep-timer) tick 31000-31100(0:tick) ");
+}
+
+/* The command's timer and another program's in one interrupt. */
+static void an_interrupt_of_the_command_and_of_others_is_that_of_the_others(void **state)
+{
+	struct world *w = *state;
+
+	for (int first = 0; first < 2; first++) {
+		uint64_t time = 1000 + 10000 * (uint64_t)first;
+
+		enter(w, time, TRACE_TIMER);
+		for (int i = 0; i < 2; i++) {
+			struct trace_event event =
+				base(time + 10, TRACE_FUNCTION, TRACE_TIMER, OWN);
+			bool own = i == first;
+
+			event.function = own ? ALARM : SLEEP;
+			event.sender = own ? OWN : OTHER;
+			event.has_sender = true;
+			break_tracker_event(&w->tracker, &event);
+		}
+		leave(w, time + 100, TRACE_TIMER);
+	}
+	expect(w, "sleep-timer 1000-1100(0:sleep-timer) sleep-timer 11000-11100(0:sleep-timer) ");
+	assert_int_equal(w->shared_seen, 2);
 }
 
 static void what_hits_a_cpu_without_the_command_is_no_break(void **state)
@@ -525,6 +577,8 @@ int main(void)
 		TEST(own_doing_is_told_from_foreign),
 		TEST(a_thread_whose_cpu_another_one_took_waits_for_it),
 		TEST(who_sent_an_interrupt_tells_whose_doing_it_is),
+		TEST(who_armed_a_timer_tells_whose_doing_it_is),
+		TEST(an_interrupt_of_the_command_and_of_others_is_that_of_the_others),
 		TEST(what_hits_a_cpu_without_the_command_is_no_break),
 		TEST(a_missing_exit_ends_with_what_was_last_seen),
 		TEST(an_exit_without_an_entry_is_none_of_a_break),
