@@ -394,6 +394,21 @@ static size_t plan_sockets(struct plan *plan, const struct system *sys, const st
 	return n;
 }
 
+/* Anything may be called so: a script, for one. Whose program cannot be seen counts. */
+static bool is_irqbalance(const struct system *sys, pid_t pid)
+{
+	_cleanup_free_ char *path = xasprintf("proc/%d/exe", (int)pid);
+	char exe[PATH_MAX];
+	ssize_t n = readlinkat(sys->root.fd, path, exe, sizeof(exe) - 1);
+	const char *name;
+
+	if (n < 0)
+		return true;
+	exe[n] = '\0';
+	name = strrchr(exe, '/');
+	return name && (!strcmp(name, "/irqbalance") || !strcmp(name, "/irqbalance (deleted)"));
+}
+
 /* An irqbalance without a file: it has an abstract socket, or none at all. */
 static size_t plan_processes(struct plan *plan, const struct system *sys, const struct request *req)
 {
@@ -406,6 +421,8 @@ static size_t plan_processes(struct plan *plan, const struct system *sys, const 
 		_cleanup_free_ char *path =
 			xasprintf(SOCKET_PREFIX "%d" SOCKET_SUFFIX, (int)pids.pids[i]);
 
+		if (!is_irqbalance(sys, pids.pids[i]))
+			continue;
 		n++;
 		if (!plan_socket(plan, sys, req, path))
 			plan_note(plan, &facility_irqbalance, REASON_NO_SOCKET,

@@ -139,3 +139,23 @@ found_by_the_next_run() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"irqbalance does not run"* ]]
 }
+
+@test "a script that is called irqbalance is none, and a program of that name without a socket is told of" {
+	local PID='' name=$BATS_TEST_TMPDIR/irqbalance pid
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\nread -r line\n' >"$name"
+	chmod +x "$name"
+	for program in script "$(command -v sleep)"; do
+		[ "$program" = script ] || cp --remove-destination "$program" "$name"
+		"$name" 60 <> <(:) >/dev/null 2>&1 3>&- 9>&- &
+		pid=$!
+		eventually pgrep -x irqbalance
+		run "$CHISOL" --dry-run -c "$CPU" -s irq.policy=try true
+		kill "$pid"
+		[ "$status" -eq 0 ]
+		case $program in
+		script) [[ $output != *"without its socket"* ]] ;;
+		*) [[ $output == *"irqbalance (process $pid) runs without its socket"* ]] ;;
+		esac
+	done
+}
