@@ -129,6 +129,33 @@ static const char *setting_label(const struct setting *s, bool verbose)
 	return knob_state_name(s->state);
 }
 
+/* Were both refused, or the like, for the same reason in the same words? */
+static bool same_story(const struct setting *a, const struct setting *b)
+{
+	return a->state == b->state && a->observed_state == b->observed_state && a->detail &&
+	       b->detail && !strcmp(a->detail, b->detail);
+}
+
+/* The names of the groups from the first on that have its story; they are not told again. NULL: it
+ * is the only one. */
+static char *take_names(struct setting_groups *groups, size_t first)
+{
+	char *names = NULL;
+
+	for (size_t i = first + 1; i < groups->n; i++) {
+		struct setting_group *group = &groups->groups[i];
+		_cleanup_free_ char *name = setting_group_name(group);
+
+		if (!group->n || !same_story(&groups->groups[first].first, &group->first))
+			continue;
+		if (!names)
+			names = setting_group_name(&groups->groups[first]);
+		xappend(&names, ", %s", name);
+		group->n = 0;
+	}
+	return names;
+}
+
 static void print_settings(FILE *out, const struct run_report *report)
 {
 	_cleanup_setting_groups_ struct setting_groups groups = SETTING_GROUPS_INIT;
@@ -137,9 +164,21 @@ static void print_settings(FILE *out, const struct run_report *report)
 		if (setting_label(&s, report->verbose))
 			setting_groups_add(&groups, &s, !report->verbose);
 	for (size_t i = 0; i < groups.n; i++) {
-		const char *label = setting_label(&groups.groups[i].first, report->verbose);
+		const struct setting *s = &groups.groups[i].first;
+		const char *label = setting_label(s, report->verbose);
+		_cleanup_free_ char *names = NULL;
 
-		print_group(out, label, &groups.groups[i], report->verbose);
+		if (!groups.groups[i].n)
+			continue;
+		names = report->verbose ? NULL : take_names(&groups, i);
+		if (!names) {
+			print_group(out, label, &groups.groups[i], report->verbose);
+			continue;
+		}
+		print_line(out, label, "%s: %s%s%s%s", names, s->detail, s->reason ? " [" : "",
+		           s->reason ? s->reason : "", s->reason ? "]" : "");
+		if (s->remedy)
+			print_line(out, "", "-> %s", s->remedy);
 	}
 }
 

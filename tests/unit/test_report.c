@@ -508,6 +508,29 @@ static void hostile_bytes_neither_reach_a_terminal_nor_break_json(void **state)
 	}
 }
 
+static void settings_that_are_refused_for_one_reason_are_told_of_together(void **state)
+{
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_free_ char *brief = NULL, *verbose = NULL;
+	static const char *const names[] = { "irq.24.affinity", "irq.25.affinity", "cgroup.run",
+		                             "vmstat.stat_interval" };
+
+	(void)state;
+	fixture_init(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		knob_judge(add_knob(&f, names[i], "3", "1"), KNOB_REFUSED, REASON_NOT_PERMITTED,
+		           i < 3 ? "no root" : "another");
+	brief = render(text, &f);
+	assert_has(brief, "  refused       irq.{24-25}.affinity (2), cgroup.run: no root "
+	                  "[not-permitted]\n");
+	assert_has(brief, "  refused       vmstat.stat_interval: asked 1, found 3: another "
+	                  "[not-permitted]\n");
+	f.report.verbose = true;
+	verbose = render(text, &f);
+	assert_has(verbose, "  refused       irq.25.affinity: asked 1, found 3: no root");
+	assert_has(verbose, "  refused       cgroup.run: asked 1, found 3: no root");
+}
+
 static void text_is_escaped_as_the_locale_needs_it(void **state)
 {
 	static const struct {
@@ -822,6 +845,7 @@ int main(void)
 		cmocka_unit_test(a_report_in_json_has_every_word_of_every_setting),
 		cmocka_unit_test(a_command_that_was_killed_or_never_started_is_told_apart),
 		cmocka_unit_test(hostile_bytes_neither_reach_a_terminal_nor_break_json),
+		cmocka_unit_test(settings_that_are_refused_for_one_reason_are_told_of_together),
 		cmocka_unit_test(text_is_escaped_as_the_locale_needs_it),
 		cmocka_unit_test(a_plan_names_path_found_wanted_and_why),
 		cmocka_unit_test(a_script_writes_guards_what_is_tried_and_execs),
