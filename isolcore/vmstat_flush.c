@@ -7,6 +7,7 @@
  */
 #include "vmstat.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,26 @@
 #define STAT_REFRESH "/proc/sys/vm/stat_refresh"
 #define PATIENCE_MS  5000
 
+/* close_range(2) is there since Linux 5.9, and not in every container. */
+static int close_from(int first)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	if (!close_range((unsigned int)first, ~0u, 0))
+		return 0;
+	dir = opendir("/proc/self/fd");
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir))) {
+		long fd = strtol(entry->d_name, NULL, 10); /* "." and ".." give 0 */
+
+		if (fd >= first && fd != dirfd(dir))
+			close((int)fd);
+	}
+	return closedir(dir);
+}
+
 static void __attribute__((noreturn)) helper(int file, int answer)
 {
 	int result = 0;
@@ -22,7 +43,7 @@ static void __attribute__((noreturn)) helper(int file, int answer)
 	/* Either may be one of the standard descriptors, if chisol was started without those. */
 	file = fcntl(file, F_DUPFD, 3);
 	answer = fcntl(answer, F_DUPFD, 3);
-	if (dup2(file, 0) < 0 || dup2(answer, 1) < 0 || close_range(2, ~0u, 0) || setsid() < 0 ||
+	if (dup2(file, 0) < 0 || dup2(answer, 1) < 0 || close_from(2) || setsid() < 0 ||
 	    write(0, "1\n", 2) < 0)
 		result = errno;
 	_exit(write(1, &result, sizeof(result)) != sizeof(result) ? EXIT_FAILURE : EXIT_SUCCESS);

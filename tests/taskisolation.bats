@@ -227,6 +227,19 @@ activates_in_posted_order() {
 	awk '/execve\(/ { n++ } /stat_refresh/ { at = n } END { exit !(at == 1 && n > 1) }' trace
 }
 
+@test "the flush is made on kernels without close_range, too, and its helper holds nothing" {
+	command -v strace >/dev/null || skip "strace is not installed"
+	cd "$BATS_TEST_TMPDIR"
+	strace -f -e trace=close_range,close,write -e inject=close_range:error=ENOSYS -o trace \
+		"$CHISOL" -s vmstat.flush=yes -r json:report.json true
+	grep -q 'close_range.*ENOSYS' trace
+	[ "$(jq -r '.settings[] | select(.name == "vmstat.flush") | .granted.state' report.json)" = granted ]
+	# The helper is who makes that call; it closes standard error and whatever else there is.
+	helper=$(sed -n 's/^\([0-9]*\) *close_range.*/\1/p' trace)
+	[ "$(grep -c "^$helper *close(" trace)" -ge 3 ]
+	grep -q "^$helper *close(2)" trace
+}
+
 @test "the flush helper is neither a child of the command nor holds its pipes" {
 	run -0 --separate-stderr "$CHISOL" -s vmstat.flush=yes sh -c 'read -r children </proc/$$/task/$$/children; echo "children: $children"'
 	[ "$output" = "children: " ]
