@@ -158,12 +158,17 @@ static int follow_parent_death(pid_t parent, struct error *err)
 	return 0;
 }
 
-void launch_out_of_memory(void)
+void launch_say_out_of_memory(void)
 {
 	static const char sentence[] = "chisol: out of memory\n";
 	ssize_t n = write(STDERR_FILENO, sentence, strlen(sentence));
 
 	(void)n; /* there is nobody else to tell */
+}
+
+void launch_out_of_memory(void)
+{
+	launch_say_out_of_memory();
 	_exit(EXIT_CHISOL);
 }
 

@@ -25,6 +25,7 @@
 
 /* For mem_exhausted where nothing is to be put back: says so, and ends the process with 125. */
 void launch_out_of_memory(void) __attribute__((noreturn));
+void launch_say_out_of_memory(void); /* allocates nothing */
 
 struct launch_result {
 	bool started;    /* exec succeeded */

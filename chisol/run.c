@@ -74,22 +74,15 @@ static void unlock(struct run *run)
 	close(take_fd(&run->lock_fd));
 }
 
-/* Memory ran out while the machine is changed: a fresh process image reads the journal and puts
- * everything back, once this process, whose run it is, has ended. What it tells goes to standard
- * error. */
+/* Memory ran out while the machine is changed: a fresh image of this process reads the journal,
+ * ends the command, puts everything back and exits with EXIT_CHISOL (status.c). What it tells goes
+ * to standard error. */
 static void restore_in_fresh_image(void)
 {
-	int alive[2] = { -1, -1 };
-	char byte;
-
-	if (!pipe(alive) && fork() == 0) {
-		close(alive[1]);
-		while (read(alive[0], &byte, 1) < 0 && errno == EINTR)
-			;
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execl("/proc/self/exe", "chisol", "--restore", (char *)NULL);
-	}
-	launch_out_of_memory();
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	launch_say_out_of_memory();
+	execl("/proc/self/exe", "chisol", "--restore", (char *)NULL);
+	_exit(EXIT_CHISOL);
 }
 
 static void note_restored(void *ctx, const struct journal *journal,

@@ -9,6 +9,7 @@
 #include "../isolcore/state.h"
 
 #include <errno.h>
+#include <signal.h>
 
 static const char *const state_names[] = {
 	[RUN_LIVE] = "live",
@@ -38,6 +39,7 @@ struct told {
 struct tale {
 	struct run_list list;
 	struct told *runs; /* one for each of the list */
+	bool own;          /* one is of this process: it ran out of memory */
 };
 
 static void tale_free(struct tale *tale)
@@ -353,6 +355,21 @@ static int forget(struct tale *tale, const char *run_id, const struct system *sy
 	                 "cannot give up run \"%s\": chisol --status shows no such run", run_id);
 }
 
+/* A run of this very process ends here, and its command first. */
+static void end_own(struct tale *tale)
+{
+	for (size_t i = 0; i < tale->list.n; i++) {
+		const struct journal *run = &tale->list.runs[i];
+
+		if (!run_is_own(run))
+			continue;
+		tale->own = true;
+		/* Not waited for by its first image, so the number is still the command's. */
+		if (run->command_pid)
+			kill(run->command_pid, SIGTERM);
+	}
+}
+
 /* Everything that can be restored is, and told of in the tale; run_id, if any, is given up. Returns
  * an error for what is not told there. */
 static int restore_all(struct tale *tale, const struct system *sys, const char *run_id,
@@ -367,6 +384,7 @@ static int restore_all(struct tale *tale, const struct system *sys, const char *
 	rc = state_lock(&sys->root, &lock, err);
 	if (!rc)
 		rc = tale_begin(tale, sys, err);
+	end_own(tale);
 	if (!rc)
 		rc = run_restore_dead(sys, note_outcome, tale, err);
 	for (size_t i = 0; rc && i < tale->list.n; i++) {
@@ -395,6 +413,8 @@ int forget_print(enum report_format format, const struct system *sys, const char
 	} else {
 		print_restore(out, &tale);
 	}
+	if (tale.own)
+		return EXIT_CHISOL;
 	return left ? 1 : 0;
 }
 

@@ -88,12 +88,21 @@ static bool is_locked(const struct journal *j, const struct system *sys)
 	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
+bool run_is_own(const struct journal *j)
+{
+	struct process self;
+
+	return j->pid == getpid() && !process_self(&self, NULL) && j->start_time == self.start_time;
+}
+
 enum run_state run_state(const struct journal *j, const struct system *sys)
 {
 	if (is_locked(j, sys))
 		return RUN_LIVE;
 	if (strcmp(j->boot_id, sys->machine.boot_id) != 0)
 		return RUN_OTHER_BOOT;
+	if (run_is_own(j))
+		return RUN_DEAD;
 	return process_alive(&sys->root, j->pid, j->start_time) ? RUN_LIVE : RUN_DEAD;
 }
 

@@ -33,6 +33,8 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 void run_list_free(struct run_list *list);
 #define _cleanup_run_list_ _cleanup_(run_list_free)
 
+/* Is it of this very process, from before an exec(2)? Then it is a dead run. */
+bool run_is_own(const struct journal *j);
 enum run_state run_state(const struct journal *j, const struct system *sys);
 
 /* The order for the next run's journal: above all that are there. */
