@@ -51,16 +51,11 @@ bool knob_same(const struct knob_type *type, const char *a, const char *b)
 
 void knob_judge(struct knob *knob, enum knob_state state, const char *reason, const char *fmt, ...)
 {
-	char *detail = NULL;
 	va_list ap;
 
-	if (fmt) {
-		va_start(ap, fmt);
-		detail = xvasprintf(fmt, ap);
-		va_end(ap);
-	}
-	free(knob->detail);
-	knob->detail = detail;
+	va_start(ap, fmt);
+	xvreplace(&knob->detail, fmt, ap);
+	va_end(ap);
 	knob->state = state;
 	knob->reason = reason;
 }

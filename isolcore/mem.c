@@ -82,3 +82,11 @@ void xreplace(char **slot, const char *s)
 	free(*slot);
 	*slot = copy;
 }
+
+void xvreplace(char **slot, const char *fmt, va_list ap)
+{
+	char *text = fmt ? xvasprintf(fmt, ap) : NULL;
+
+	free(*slot);
+	*slot = text;
+}

@@ -30,6 +30,8 @@ char *xvasprintf(const char *fmt, va_list ap)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
 /* Appends to *text, which may be NULL. */
 void xappend(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Replaces *slot by the formatted text, or by NULL if fmt is NULL. */
+void xvreplace(char **slot, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Replaces *slot by a copy of s (NULL allowed), freeing what was there. */
 void xreplace(char **slot, const char *s);
 

@@ -4,16 +4,11 @@
 void task_judge(struct task_setting *t, enum knob_state state, const char *reason, const char *fmt,
                 ...)
 {
-	char *detail = NULL;
 	va_list ap;
 
-	if (fmt) {
-		va_start(ap, fmt);
-		detail = xvasprintf(fmt, ap);
-		va_end(ap);
-	}
-	free(t->detail);
-	t->detail = detail;
+	va_start(ap, fmt);
+	xvreplace(&t->detail, fmt, ap);
+	va_end(ap);
 	t->state = state;
 	t->reason = reason;
 }

@@ -45,13 +45,18 @@ setup() {
 	diff <(complete_words chisol --set '' | sort) - <<<"$keys"
 }
 
-@test "every option of chisol --help is offered" {
+# offers_every_option PROGRAM: of its --help.
+offers_every_option() {
 	local option options
-	options=$("$CHISOL" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
-	[ "$(wc -w <<<"$options")" -gt 15 ]
+	options=$("$REPO/build/$1" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+	[ "$(wc -w <<<"$options")" -gt 10 ]
 	for option in $options; do
-		complete_words chisol "$option" | grep -q -- "^$option" || { echo "$option"; false; }
+		complete_words "$1" "$option" | grep -q -- "^$option" || { echo "$option"; return 1; }
 	done
+}
+
+@test "every option of chisol --help is offered" {
+	offers_every_option chisol
 }
 
 @test "the command and then its own arguments are completed" {
@@ -64,12 +69,7 @@ setup() {
 }
 
 @test "isolprobe's options, forms and workloads are offered" {
-	local option options
-	options=$("$REPO/build/isolprobe" --help | grep -oE '^ {1,8}(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
-	[ "$(wc -w <<<"$options")" -gt 10 ]
-	for option in $options; do
-		complete_words isolprobe "$option" | grep -q -- "^$option" || { echo "$option"; false; }
-	done
+	offers_every_option isolprobe
 	[ "$(complete_words isolprobe -F osl)" = oslat$'\n'oslat-json ]
 	[ "$(complete_words isolprobe --workload m)" = memmove ]
 	complete_words isolprobe -c iso | grep -qx isolated

@@ -32,12 +32,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	tree_close(*state);
-	return 0;
-}
-
 struct good {
 	const char *text, *cpus;
 };
@@ -279,9 +273,11 @@ static void numbers_far_over_1024_are_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lists_that_are_understood, setup, teardown),
-		cmocka_unit_test_setup_teardown(lists_that_are_refused_say_why, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_cpuset_limits_numbers_and_words, setup, teardown),
+		cmocka_unit_test_setup_teardown(lists_that_are_understood, setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(lists_that_are_refused_say_why, setup,
+		                                tree_teardown),
+		cmocka_unit_test_setup_teardown(a_cpuset_limits_numbers_and_words, setup,
+		                                tree_teardown),
 		cmocka_unit_test(a_kernel_without_nohz_full_or_numa_says_so),
 		cmocka_unit_test(numbers_far_over_1024_are_taken),
 	};

@@ -85,37 +85,64 @@ static void make_journal(struct journal *j, const struct tree *tree, const struc
 	cpumask_free(&req.cpus.workload);
 }
 
+/* One run with its journal, holding the lock; nothing is applied yet. */
+struct fixture {
+	struct tree *tree;
+	struct plan plan;
+	struct journal j;
+	struct error err;
+	int lock;
+};
+
+static struct fixture fixture_open(enum policy policy)
+{
+	struct fixture f = { .j = JOURNAL_INIT };
+
+	f.tree = tree_open(machine_files);
+	put_settings(f.tree);
+	f.lock = lock(f.tree);
+	plan_settings(&f.plan, f.tree, policy);
+	make_journal(&f.j, f.tree, &f.plan, "7-7", 1);
+	return f;
+}
+
+static void fixture_apply(struct fixture *f)
+{
+	assert_int_equal(plan_apply(&f->plan, &f->tree->sys, &f->j, &f->err), 0);
+}
+
+static void fixture_close(struct fixture *f)
+{
+	plan_free(&f->plan);
+	journal_free(&f->j);
+	error_clear(&f->err);
+	close(f->lock);
+	tree_close(f->tree);
+}
+#define _cleanup_fixture_ _cleanup_(fixture_close)
+
 static void apply_reads_back_and_restore_puts_back(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_REQUIRE);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_REQUIRE);
-	assert_true(plan_changes_system(&plan));
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	assert_true(plan_changes_system(&f.plan));
+	fixture_apply(&f);
 	for (size_t i = 0; i < N_SETTINGS; i++) {
-		assert_int_equal(plan.knobs[i]->state, KNOB_GRANTED);
-		assert_string_equal(plan.knobs[i]->granted, settings[i].wanted);
+		assert_int_equal(f.plan.knobs[i]->state, KNOB_GRANTED);
+		assert_string_equal(f.plan.knobs[i]->granted, settings[i].wanted);
 	}
-	assert_ptr_equal(plan.knobs[0]->reason, REASON_GRANTED);
-	assert_ptr_equal(plan.knobs[4]->reason, REASON_ALREADY);
-	assert_int_equal(plan_observe(&plan, &tree->sys, true), 0);
-	tree_put(tree, settings[0].path, "5\n");
-	assert_int_equal(plan_observe(&plan, &tree->sys, true), 1);
-	assert_int_equal(plan_observe(&plan, &tree->sys, true), 0);
-	assert_string_equal(plan.knobs[0]->observed, "5");
-	tree_put(tree, settings[0].path, "120\n");
-	assert_int_equal(run_restore(&j, &tree->sys, NULL, NULL, &err), 0);
-	expect_found(tree);
-	assert_int_equal(n_journals(tree), 0);
+	assert_ptr_equal(f.plan.knobs[0]->reason, REASON_GRANTED);
+	assert_ptr_equal(f.plan.knobs[4]->reason, REASON_ALREADY);
+	assert_int_equal(plan_observe(&f.plan, &f.tree->sys, true), 0);
+	tree_put(f.tree, settings[0].path, "5\n");
+	assert_int_equal(plan_observe(&f.plan, &f.tree->sys, true), 1);
+	assert_int_equal(plan_observe(&f.plan, &f.tree->sys, true), 0);
+	assert_string_equal(f.plan.knobs[0]->observed, "5");
+	tree_put(f.tree, settings[0].path, "120\n");
+	assert_int_equal(run_restore(&f.j, &f.tree->sys, NULL, NULL, &f.err), 0);
+	expect_found(f.tree);
+	assert_int_equal(n_journals(f.tree), 0);
 }
 
 /* The journal is written, the first k settings are, then the process is gone. */
@@ -123,27 +150,18 @@ static void every_crash_point_is_restored(void **state)
 {
 	(void)state;
 	for (size_t k = 0; k <= N_SETTINGS; k++) {
-		_cleanup_tree_ struct tree *tree = NULL;
-		_cleanup_plan_ struct plan plan = PLAN_INIT;
-		_cleanup_error_ struct error err = ERROR_INIT;
-		struct journal j = JOURNAL_INIT;
-		_cleanup_close_ int fd = -1;
+		_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
-		tree = tree_open(machine_files);
-		put_settings(tree);
-		fd = lock(tree);
-		plan_settings(&plan, tree, POLICY_TRY);
-		make_journal(&j, tree, &plan, "7-7", 1);
 		for (size_t i = 0; i < k; i++)
-			assert_int_equal(settings[i].type->write(&tree->sys, settings[i].path,
-			                                         settings[i].wanted, &err),
+			assert_int_equal(settings[i].type->write(&f.tree->sys, settings[i].path,
+			                                         settings[i].wanted, &f.err),
 			                 0);
-		journal_free(&j);
-		tree_put(tree, "/run/chisol/8-8.tmp", "{\"chis");
-		assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-		expect_found(tree);
-		assert_int_equal(n_journals(tree), 0);
-		assert_false(sysroot_exists(&tree->sys.root, "/run/chisol/8-8.tmp"));
+		journal_free(&f.j);
+		tree_put(f.tree, "/run/chisol/8-8.tmp", "{\"chis");
+		assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+		expect_found(f.tree);
+		assert_int_equal(n_journals(f.tree), 0);
+		assert_false(sysroot_exists(&f.tree->sys.root, "/run/chisol/8-8.tmp"));
 	}
 }
 
@@ -151,24 +169,15 @@ static void a_restore_that_is_cut_short_is_finished_by_the_next(void **state)
 {
 	(void)state;
 	for (size_t k = 0; k <= N_SETTINGS; k++) {
-		_cleanup_tree_ struct tree *tree = NULL;
-		_cleanup_plan_ struct plan plan = PLAN_INIT;
-		_cleanup_error_ struct error err = ERROR_INIT;
-		struct journal j = JOURNAL_INIT;
-		_cleanup_close_ int fd = -1;
+		_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
-		tree = tree_open(machine_files);
-		put_settings(tree);
-		fd = lock(tree);
-		plan_settings(&plan, tree, POLICY_TRY);
-		make_journal(&j, tree, &plan, "7-7", 1);
-		assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-		journal_free(&j);
+		fixture_apply(&f);
+		journal_free(&f.j);
 		for (size_t i = N_SETTINGS - k; i < N_SETTINGS; i++)
-			tree_put(tree, settings[i].path, settings[i].found);
-		assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-		expect_found(tree);
-		assert_int_equal(n_journals(tree), 0);
+			tree_put(f.tree, settings[i].path, settings[i].found);
+		assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+		expect_found(f.tree);
+		assert_int_equal(n_journals(f.tree), 0);
 	}
 }
 
@@ -181,74 +190,47 @@ static void note_outcome(void *ctx, const struct journal *run, const struct jour
 
 static void a_foreign_change_is_left_alone_and_named(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	tree_put(tree, settings[1].path, "7\n");
-	assert_int_equal(run_restore(&j, &tree->sys, note_outcome, &plan, &err), 0);
-	assert_int_equal(plan.knobs[1]->restored, RESTORE_FOREIGN);
-	assert_non_null(strstr(plan.knobs[1]->restore_detail, "reads \"7\""));
-	assert_int_equal(plan.knobs[0]->restored, RESTORE_DONE);
-	assert_int_equal(plan.knobs[4]->restored, RESTORE_NONE);
-	tree_expect(tree, settings[1].path, "7\n");
-	tree_expect(tree, settings[0].path, settings[0].found);
-	assert_int_equal(n_journals(tree), 0);
+	fixture_apply(&f);
+	tree_put(f.tree, settings[1].path, "7\n");
+	assert_int_equal(run_restore(&f.j, &f.tree->sys, note_outcome, &f.plan, &f.err), 0);
+	assert_int_equal(f.plan.knobs[1]->restored, RESTORE_FOREIGN);
+	assert_non_null(strstr(f.plan.knobs[1]->restore_detail, "reads \"7\""));
+	assert_int_equal(f.plan.knobs[0]->restored, RESTORE_DONE);
+	assert_int_equal(f.plan.knobs[4]->restored, RESTORE_NONE);
+	tree_expect(f.tree, settings[1].path, "7\n");
+	tree_expect(f.tree, settings[0].path, settings[0].found);
+	assert_int_equal(n_journals(f.tree), 0);
 }
 
 static void what_changed_between_plan_and_write_is_what_comes_back(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_REQUIRE);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_REQUIRE);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	tree_put(tree, settings[0].path, "9\n");
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	tree_expect(tree, settings[0].path, "120\n");
-	journal_free(&j);
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-	tree_expect(tree, settings[0].path, "9\n");
+	tree_put(f.tree, settings[0].path, "9\n");
+	fixture_apply(&f);
+	tree_expect(f.tree, settings[0].path, "120\n");
+	journal_free(&f.j);
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+	tree_expect(f.tree, settings[0].path, "9\n");
 }
 
 static void a_value_that_is_gone_holds_nothing_up(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	path = xasprintf("%s%s", tree->dir, settings[2].path);
+	fixture_apply(&f);
+	path = xasprintf("%s%s", f.tree->dir, settings[2].path);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(run_restore(&j, &tree->sys, note_outcome, &plan, &err), 0);
-	assert_int_equal(plan.knobs[2]->restored, RESTORE_GONE);
-	tree_expect(tree, settings[0].path, settings[0].found);
-	assert_int_equal(n_journals(tree), 0);
+	assert_int_equal(run_restore(&f.j, &f.tree->sys, note_outcome, &f.plan, &f.err), 0);
+	assert_int_equal(f.plan.knobs[2]->restored, RESTORE_GONE);
+	tree_expect(f.tree, settings[0].path, settings[0].found);
+	assert_int_equal(n_journals(f.tree), 0);
 }
 
 /* Types whose writes fail, as the kernel's do. Their names are of the table: a journal has them. */
@@ -303,30 +285,21 @@ static void what_is_slow_to_read_is_observed_at_the_end_only(void **state)
 
 static void what_is_required_and_refused_ends_the_apply(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_REQUIRE);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_REQUIRE);
-	plan.knobs[2]->type = &refusing;
-	plan.knobs[2]->remedy = xstrdup("stop what uses it");
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), -EBUSY);
-	assert_ptr_equal(err.reason, REASON_BUSY);
-	assert_non_null(strstr(err.text, settings[2].name));
-	assert_non_null(strstr(err.text, settings[2].path));
-	assert_non_null(strstr(err.text, "stop what uses it"));
-	tree_expect(tree, settings[0].path, "120\n");
-	tree_expect(tree, settings[3].path, settings[3].found);
-	assert_int_equal(plan.knobs[3]->state, KNOB_PLANNED);
-	assert_int_equal(run_restore(&j, &tree->sys, NULL, NULL, &err), 0);
-	expect_found(tree);
+	f.plan.knobs[2]->type = &refusing;
+	f.plan.knobs[2]->remedy = xstrdup("stop what uses it");
+	assert_int_equal(plan_apply(&f.plan, &f.tree->sys, &f.j, &f.err), -EBUSY);
+	assert_ptr_equal(f.err.reason, REASON_BUSY);
+	assert_non_null(strstr(f.err.text, settings[2].name));
+	assert_non_null(strstr(f.err.text, settings[2].path));
+	assert_non_null(strstr(f.err.text, "stop what uses it"));
+	tree_expect(f.tree, settings[0].path, "120\n");
+	tree_expect(f.tree, settings[3].path, settings[3].found);
+	assert_int_equal(f.plan.knobs[3]->state, KNOB_PLANNED);
+	assert_int_equal(run_restore(&f.j, &f.tree->sys, NULL, NULL, &f.err), 0);
+	expect_found(f.tree);
 }
 
 static void what_is_known_to_be_missing_ends_the_apply_before_any_write(void **state)
@@ -351,52 +324,35 @@ static void what_is_known_to_be_missing_ends_the_apply_before_any_write(void **s
 
 static void a_write_that_reads_back_otherwise_is_refused_and_undone(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	plan.knobs[0]->type = &distorting;
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	assert_int_equal(plan.knobs[0]->state, KNOB_REFUSED);
-	assert_ptr_equal(plan.knobs[0]->reason, REASON_READ_BACK_DIFFERS);
-	tree_expect(tree, settings[0].path, "1200\n");
-	journal_free(&j);
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-	expect_found(tree);
+	f.plan.knobs[0]->type = &distorting;
+	fixture_apply(&f);
+	assert_int_equal(f.plan.knobs[0]->state, KNOB_REFUSED);
+	assert_ptr_equal(f.plan.knobs[0]->reason, REASON_READ_BACK_DIFFERS);
+	tree_expect(f.tree, settings[0].path, "1200\n");
+	journal_free(&f.j);
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+	expect_found(f.tree);
 }
 
 /* The second setting's file makes something else of what is written. */
 static void what_was_being_written_at_the_end_is_put_back_whatever_it_reads(void **state)
 {
-	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = lock(tree);
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
 	(void)state;
-	assert_true(fd >= 0);
-	put_settings(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(journal_note_begun(&j, i, &err), 0);
-		tree_put(tree, settings[i].path, "5\n"); /* the first by somebody else, later */
+		assert_int_equal(journal_note_begun(&f.j, i, &f.err), 0);
+		tree_put(f.tree, settings[i].path, "5\n"); /* the first by somebody else, later */
 	}
-	journal_free(&j);
-	assert_int_equal(run_restore_dead(&tree->sys, note_outcome, &plan, &err), 0);
-	assert_int_equal(plan.knobs[1]->restored, RESTORE_DONE);
-	tree_expect(tree, settings[1].path, settings[1].found);
-	assert_int_equal(plan.knobs[0]->restored, RESTORE_FOREIGN);
-	tree_expect(tree, settings[0].path, "5\n");
+	journal_free(&f.j);
+	assert_int_equal(run_restore_dead(&f.tree->sys, note_outcome, &f.plan, &f.err), 0);
+	assert_int_equal(f.plan.knobs[1]->restored, RESTORE_DONE);
+	tree_expect(f.tree, settings[1].path, settings[1].found);
+	assert_int_equal(f.plan.knobs[0]->restored, RESTORE_FOREIGN);
+	tree_expect(f.tree, settings[0].path, "5\n");
 }
 
 /* After apply, whether the last write went as wanted (0) or not (1). */
@@ -610,160 +566,111 @@ static void cpus_of_a_live_run_are_refused_with_its_name(void **state)
 
 static void a_locked_journal_is_of_a_live_run_whatever_proc_shows(void **state)
 {
-	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
 	int status = 0;
 	pid_t pid;
-	_cleanup_close_ int fd = lock(tree);
 
 	(void)state;
-	assert_true(fd >= 0);
-	put_settings(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	fixture_apply(&f);
 	/* Another process, as a process does not see its own locks. */
 	pid = fork();
 	if (!pid)
-		_exit(run_restore_dead(&tree->sys, NULL, NULL, NULL) ? EXIT_FAILURE : EXIT_SUCCESS);
+		_exit(run_restore_dead(&f.tree->sys, NULL, NULL, NULL) ? EXIT_FAILURE
+		                                                       : EXIT_SUCCESS);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	tree_expect(tree, settings[0].path, "120\n");
-	journal_free(&j);
-	assert_int_equal(run_list_load(&list, &tree->sys, &err), 0);
-	assert_int_equal(run_state(&list.runs[0], &tree->sys), RUN_DEAD);
+	tree_expect(f.tree, settings[0].path, "120\n");
+	journal_free(&f.j);
+	assert_int_equal(run_list_load(&list, &f.tree->sys, &f.err), 0);
+	assert_int_equal(run_state(&list.runs[0], &f.tree->sys), RUN_DEAD);
 }
 
 /* As in a container over whose /proc something else is mounted. */
 static void without_a_boot_id_no_journal_is_written_or_cleared(void **state)
 {
-	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 	struct request req = { 0 };
-	_cleanup_close_ int fd = lock(tree);
 
 	(void)state;
-	assert_true(fd >= 0);
-	put_settings(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	journal_free(&j);
-	xreplace(&tree->sys.machine.boot_id, "");
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "boot_id"));
-	assert_int_equal(journal_create(&j, &tree->sys, &req, &plan, "8-8", 2, &err), -ENOENT);
-	assert_true(sysroot_exists(&tree->sys.root, "/run/chisol/7-7.journal"));
-	assert_false(sysroot_exists(&tree->sys.root, "/run/chisol/8-8.journal"));
+	journal_free(&f.j);
+	xreplace(&f.tree->sys.machine.boot_id, "");
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), -ENOENT);
+	assert_non_null(strstr(f.err.text, "boot_id"));
+	assert_int_equal(journal_create(&f.j, &f.tree->sys, &req, &f.plan, "8-8", 2, &f.err),
+	                 -ENOENT);
+	assert_true(sysroot_exists(&f.tree->sys.root, "/run/chisol/7-7.journal"));
+	assert_false(sysroot_exists(&f.tree->sys.root, "/run/chisol/8-8.journal"));
 }
 
 static void a_journal_of_another_boot_is_cleared_and_not_replayed(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = -1;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	journal_free(&j);
-	xreplace(&tree->sys.machine.boot_id, "another");
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-	tree_expect(tree, settings[0].path, "120\n");
-	assert_int_equal(n_journals(tree), 0);
+	fixture_apply(&f);
+	journal_free(&f.j);
+	xreplace(&f.tree->sys.machine.boot_id, "another");
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+	tree_expect(f.tree, settings[0].path, "120\n");
+	assert_int_equal(n_journals(f.tree), 0);
 }
 
 static void a_run_is_put_back_though_somebody_removed_its_journal(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	path = xasprintf("%s%s", tree->dir, j.path);
+	fixture_apply(&f);
+	path = xasprintf("%s%s", f.tree->dir, f.j.path);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(run_restore(&j, &tree->sys, NULL, NULL, &err), 0);
-	expect_found(tree);
+	assert_int_equal(run_restore(&f.j, &f.tree->sys, NULL, NULL, &f.err), 0);
+	expect_found(f.tree);
 }
 
 static void what_cannot_be_put_back_stays_in_the_journal(void **state)
 {
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
 
 	(void)state;
-	tree = tree_open(machine_files);
-	put_settings(tree);
-	fd = lock(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	journal_free(&j);
+	fixture_apply(&f);
+	journal_free(&f.j);
 	/* A directory in the place of the file cannot be read, even by root. */
-	path = xasprintf("%s%s", tree->dir, settings[3].path);
+	path = xasprintf("%s%s", f.tree->dir, settings[3].path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(run_restore_dead(&tree->sys, note_outcome, &plan, &err), -EIO);
-	assert_non_null(strstr(err.text, settings[3].name));
-	assert_int_equal(plan.knobs[3]->restored, RESTORE_FAILED);
-	tree_expect(tree, settings[0].path, settings[0].found);
-	assert_int_equal(n_journals(tree), 1);
+	assert_int_equal(run_restore_dead(&f.tree->sys, note_outcome, &f.plan, &f.err), -EIO);
+	assert_non_null(strstr(f.err.text, settings[3].name));
+	assert_int_equal(f.plan.knobs[3]->restored, RESTORE_FAILED);
+	tree_expect(f.tree, settings[0].path, settings[0].found);
+	assert_int_equal(n_journals(f.tree), 1);
 	assert_int_equal(rmdir(path), 0);
-	tree_put(tree, settings[3].path, "new\n");
-	error_clear(&err);
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-	expect_found(tree);
-	assert_int_equal(n_journals(tree), 0);
+	tree_put(f.tree, settings[3].path, "new\n");
+	error_clear(&f.err);
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+	expect_found(f.tree);
+	assert_int_equal(n_journals(f.tree), 0);
 }
 
-static void what_cannot_be_put_back_is_left_alone_by_others_and_what_is_back_is_nobodys(
-	void **state)
+static void what_cannot_be_put_back_is_left_alone_by_younger_runs(void **state)
 {
-	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
-	_cleanup_plan_ struct plan plan = PLAN_INIT, next = PLAN_INIT;
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
+	_cleanup_plan_ struct plan next = PLAN_INIT;
 	_cleanup_(leftovers_free) struct leftovers leftovers = LEFTOVERS_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = lock(tree);
 
 	(void)state;
-	assert_true(fd >= 0);
-	put_settings(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
+	fixture_apply(&f);
 	/* A file cannot be made to be gone. */
-	assert_int_equal(journal_amend_found(&j, 3, NULL, &err), 0);
-	journal_free(&j);
-	assert_int_equal(run_restore_dead(&tree->sys, leftovers_note, &leftovers, &err), -EIO);
+	assert_int_equal(journal_amend_found(&f.j, 3, NULL, &f.err), 0);
+	journal_free(&f.j);
+	assert_int_equal(run_restore_dead(&f.tree->sys, leftovers_note, &leftovers, &f.err), -EIO);
 	assert_int_equal(leftovers.n, 1);
 	assert_string_equal(leftovers.all[0].path, settings[3].path);
 
 	/* A younger run leaves it alone, and takes what it wants of the rest. */
-	plan_settings(&next, tree, POLICY_TRY);
+	plan_settings(&next, f.tree, POLICY_TRY);
 	leftovers_refuse(&leftovers, &next);
 	assert_int_equal(next.n_notes, 1);
 	assert_int_equal(next.knobs[3]->state, KNOB_REFUSED);
@@ -771,32 +678,24 @@ static void what_cannot_be_put_back_is_left_alone_by_others_and_what_is_back_is_
 	assert_int_equal(next.knobs[0]->state, KNOB_PLANNED);
 
 	/* The value that the run wanted is somebody else's now. */
-	tree_put(tree, settings[0].path, "120\n");
-	error_clear(&err);
-	assert_int_equal(run_restore_dead(&tree->sys, leftovers_note, &leftovers, &err), -EIO);
+	tree_put(f.tree, settings[0].path, "120\n");
+	error_clear(&f.err);
+	assert_int_equal(run_restore_dead(&f.tree->sys, leftovers_note, &leftovers, &f.err), -EIO);
 	assert_int_equal(leftovers.n, 2);
-	tree_expect(tree, settings[0].path, "120\n");
+	tree_expect(f.tree, settings[0].path, "120\n");
 }
 
 static void a_run_that_is_given_up_is_kept_for_people_only(void **state)
 {
-	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
-	_cleanup_plan_ struct plan plan = PLAN_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_journal_ struct journal j = JOURNAL_INIT;
-	_cleanup_close_ int fd = lock(tree);
+	_cleanup_fixture_ struct fixture f = fixture_open(POLICY_TRY);
 
 	(void)state;
-	assert_true(fd >= 0);
-	put_settings(tree);
-	plan_settings(&plan, tree, POLICY_TRY);
-	make_journal(&j, tree, &plan, "7-7", 1);
-	assert_int_equal(plan_apply(&plan, &tree->sys, &j, &err), 0);
-	assert_int_equal(run_forget(&j, &tree->sys, &err), 0);
-	assert_int_equal(n_journals(tree), 0);
-	assert_true(sysroot_exists(&tree->sys.root, "/run/chisol/7-7.forgotten"));
-	assert_int_equal(run_restore_dead(&tree->sys, NULL, NULL, &err), 0);
-	tree_expect(tree, settings[0].path, "120\n");
+	fixture_apply(&f);
+	assert_int_equal(run_forget(&f.j, &f.tree->sys, &f.err), 0);
+	assert_int_equal(n_journals(f.tree), 0);
+	assert_true(sysroot_exists(&f.tree->sys.root, "/run/chisol/7-7.forgotten"));
+	assert_int_equal(run_restore_dead(&f.tree->sys, NULL, NULL, &f.err), 0);
+	tree_expect(f.tree, settings[0].path, "120\n");
 }
 
 static void a_state_directory_that_others_can_write_to_is_refused(void **state)
@@ -954,8 +853,7 @@ int main(void)
 		cmocka_unit_test(a_journal_of_another_boot_is_cleared_and_not_replayed),
 		cmocka_unit_test(a_run_is_put_back_though_somebody_removed_its_journal),
 		cmocka_unit_test(what_cannot_be_put_back_stays_in_the_journal),
-		cmocka_unit_test(
-			what_cannot_be_put_back_is_left_alone_by_others_and_what_is_back_is_nobodys),
+		cmocka_unit_test(what_cannot_be_put_back_is_left_alone_by_younger_runs),
 		cmocka_unit_test(a_run_that_is_given_up_is_kept_for_people_only),
 		cmocka_unit_test(a_state_directory_that_others_can_write_to_is_refused),
 		cmocka_unit_test(task_settings_are_kept_in_the_order_of_their_stages),

@@ -31,7 +31,7 @@ static int apply_fate(const struct system *sys, struct task_setting *t, struct e
 	return -EBUSY;
 }
 
-static const struct task_op op_fate = { .stage = TASK_STAGE_LIMITS, .apply = apply_fate };
+static const struct task_op op_fate = { .stage = TASK_STAGE_AFFINITY, .apply = apply_fate };
 
 struct launch {
 	struct system sys;

@@ -29,12 +29,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	tree_close(*state);
-	return 0;
-}
-
 /* What a profile and a command line make of a request. */
 static int resolve(struct options *o, const struct system *sys, const char *profile,
                    const char *const *args, struct error *err)
@@ -338,17 +332,20 @@ static void the_inherited_mask_does_not_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(policies_follow_who_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(policies_follow_who_asked, setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_stand_in_counts_unless_the_kernel_is_required_in_so_many_words, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(cpus_are_divided, setup, teardown),
+			tree_teardown),
+		cmocka_unit_test_setup_teardown(cpus_are_divided, setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(another_runs_cpus_are_no_housekeeping, setup,
-		                                teardown),
-		cmocka_unit_test_setup_teardown(resolving_twice_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, setup, teardown),
+		                                tree_teardown),
+		cmocka_unit_test_setup_teardown(resolving_twice_changes_nothing, setup,
+		                                tree_teardown),
+		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, setup,
+		                                tree_teardown),
 		cmocka_unit_test_setup_teardown(
-			inheritance_without_a_quiesce_keeps_its_posted_meaning, setup, teardown),
+			inheritance_without_a_quiesce_keeps_its_posted_meaning, setup,
+			tree_teardown),
 		cmocka_unit_test(
 			without_isolated_cpus_the_command_must_be_given_some_for_a_machine_wide_section),
 		cmocka_unit_test(the_inherited_mask_does_not_limit),

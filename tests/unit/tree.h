@@ -100,6 +100,13 @@ static inline void tree_closep(struct tree **t)
 	if (*t)
 		tree_close(*t);
 }
+/* For tests whose state is a tree. */
+static inline int tree_teardown(void **state)
+{
+	tree_close(*state);
+	return 0;
+}
+
 #define _cleanup_tree_ _cleanup_(tree_closep)
 
 #endif
