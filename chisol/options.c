@@ -95,17 +95,24 @@ static const char *const fail_names[] = { "broken", "inconclusive", "drift" };
 
 static int act_fail_on(struct options *o, const char *arg, struct error *err)
 {
-	_cleanup_free_ char *shown = NULL;
+	for (const char *p = arg;; p++) {
+		_cleanup_free_ char *word = xstrndup(p, strcspn(p, ",")), *shown = NULL;
+		unsigned int i = 0;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(fail_names); i++) {
-		if (!strcmp(arg, fail_names[i])) {
-			o->fail_on |= 1u << i;
-			return 0;
+		while (i < ARRAY_SIZE(fail_names) && strcmp(word, fail_names[i]) != 0)
+			i++;
+		if (i == ARRAY_SIZE(fail_names)) {
+			shown = text_quote(word);
+			return error_set(err, EINVAL,
+			                 "--fail-on %s: it takes broken, inconclusive or drift, or "
+			                 "several of them with commas between",
+			                 shown);
 		}
+		o->fail_on |= 1u << i;
+		p += strlen(word);
+		if (!*p)
+			return 0;
 	}
-	shown = text_quote(arg);
-	return error_set(err, EINVAL, "--fail-on %s: it takes broken, inconclusive or drift",
-	                 shown);
 }
 
 static int act_root(struct options *o, const char *arg, struct error *err)
@@ -177,10 +184,9 @@ static const struct option_row rows[] = {
 	{ 'P', "probe", "[=MODE]", .with = ON_PLAN, .key = "probe.mode", .no_arg = "auto",
 	  .help = "tell who broke the isolation, when and for how long: auto or\n"
 	          "watch (by the kernel's trace events)" },
-	{ 'f', "fail-on", "WHAT", .with = ON_RUN, .act = act_fail_on,
+	{ 'f', "fail-on", "LIST", .with = ON_RUN, .act = act_fail_on,
 	  .help = "though the command exited 0, exit with 120 if isolation was broken,\n"
-	          "121 if inconclusive, 122 on drift (a setting did not last);\n"
-	          "may be repeated" },
+	          "121 if inconclusive, 122 on drift (a setting did not last)" },
 	{ OPT_ROOT, "root", "DIR", .with = ON(ACTION_DRY_RUN) | ON(ACTION_CHECK) | ON(ACTION_INFO),
 	  .act = act_root, .help = "look at a recorded /proc and /sys under DIR instead" },
 	{ 'v', "verbose", NULL, .with = ON_RUN, .act = act_verbose,

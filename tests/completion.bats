@@ -23,6 +23,7 @@ setup() {
 	[ "$(complete_words chisol -I conf,a)" = conf,active ]
 	[ "$(complete_words chisol --report j)" = $'json\njsonl' ]
 	[ "$(complete_words chisol -f '' | sort | xargs)" = 'broken drift inconclusive' ]
+	[ "$(complete_words chisol -f broken,d)" = broken,drift ]
 }
 
 @test "CPU words and numbers are offered, also after a comma" {

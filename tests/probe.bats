@@ -161,6 +161,18 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 	run -3 "$CHISOL" -c 1 --probe -f broken sh -c "$spin; exit 3"
 }
 
+@test "of several --fail-on the lowest status that applies wins" {
+	cd "$BATS_TEST_TMPDIR"
+	local spin='i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done' leave='taskset -cp 0 $$'
+	run -120 "$CHISOL" -c 1 --probe -f drift,inconclusive,broken sh -c "$spin; $leave"
+	run -122 "$CHISOL" -c 1 --probe -f broken,drift -s verdict.max_breaks=1000000 sh -c "$spin; $leave"
+	run -121 "$CHISOL" -c 1 --probe -f broken,inconclusive -s probe.ring=64 -s verdict.max_breaks=1000000000 \
+		sh -c 'i=0; while [ $i -lt 4000 ]; do (:); i=$((i+1)); done'
+	run -0 "$CHISOL" -c 1 --probe -f broken -f drift -s verdict.max_breaks=1000000 sh -c "$spin"
+	run -125 "$CHISOL" -c 1 --probe -f broken,,drift true
+	[[ $output == *'--fail-on ""'* ]]
+}
+
 @test "a ring that is too small makes the verdict no better than inconclusive, and says so" {
 	cd "$BATS_TEST_TMPDIR"
 	# 16 threads that hand the CPU on as fast as they can: more than 64 KiB of events in 200 ms
