@@ -3,6 +3,7 @@
 
 #include "hold.h"
 #include "preload.h"
+#include "../isolcore/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +33,20 @@ static void open_loops(struct probe *probe, const struct request *req)
 	                probe->watches ? &probe->watch : NULL, &req->cpus.workload, LOOP_GAPS);
 }
 
+/* Other runs go on meanwhile. A journal that cannot be read is told by --status. */
+static void find_other_runs(struct cpumask *cpus, const struct system *sys)
+{
+	_cleanup_run_list_ struct run_list runs = RUN_LIST_INIT;
+
+	if (!run_list_load(&runs, sys, NULL))
+		run_list_cpus(&runs, sys, cpus);
+}
+
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
                struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
+	_cleanup_cpumask_ struct cpumask others = CPUMASK_INIT;
 	size_t n_held = 0;
 	pid_t holder;
 	int rc;
@@ -48,7 +59,8 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 		return rc;
 	probe->sys = sys;
 	holder = hold_find(sys, &n_held);
-	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload,
+	find_other_runs(&others, sys);
+	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload, &others,
 	                      (size_t)req->probe.ring * 1024, &why)) {
 		probe->watch.grace = req->verdict.grace * 1000000ull;
 		probe->watches = true;

@@ -218,6 +218,14 @@ void report_probe_text(FILE *out, const struct run_report *report)
 	print_on_break(out, report);
 	print_causes(out, tw);
 	print_worst(out, tw);
+	if (!cpumask_empty(&tw->events.spared)) {
+		_cleanup_free_ char *list = cpumask_list(&tw->events.spared);
+
+		report_line(out, "not asked",
+		            "CPUs %s, which are isolated or another run's: of what tasks there "
+		            "send, the sender is not known",
+		            list);
+	}
 	for (size_t i = 0; i < tw->events.missing.n; i++)
 		report_line(out, i ? "" : "not watched", "%s: this kernel does not have it",
 		            tw->events.missing.names[i]);
@@ -339,7 +347,7 @@ json_t *json_probe(const struct run_report *report)
 {
 	bool watched = was_watched(report);
 	struct trace_watch *tw;
-	json_t *cpus, *worst;
+	json_t *json, *cpus, *worst;
 
 	if (!was_asked(report))
 		return json_null();
@@ -350,15 +358,18 @@ json_t *json_probe(const struct run_report *report)
 		json_array_append_new(cpus, json_watched_cpu(&tw->cpus[i], tw, report->req));
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
-	return json_pack(
-		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
-		verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
-		json_text(report->probe->unavailable), "began_ns",
-		json_number_or_null(watched, tw->began), "window_ns",
-		json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst", worst,
-		"events_missing", json_strings(&tw->events.missing), "events_held_by",
-		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder),
-		"on_break", json_on_break(report));
+	json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
+	                 verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
+	                 json_text(report->probe->unavailable), "began_ns",
+	                 json_number_or_null(watched, tw->began), "window_ns",
+	                 json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst",
+	                 worst, "events_missing", json_strings(&tw->events.missing));
+	json_object_set_new(
+		json, "events_held_by",
+		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder));
+	json_object_set_new(json, "on_break", json_on_break(report));
+	json_object_set_new(json, "cpus_spared", json_cpulist(&tw->events.spared));
+	return json;
 }
 
 json_t *json_stream_head(const struct run_report *report)

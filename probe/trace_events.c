@@ -230,10 +230,12 @@ static int open_on(struct trace_events *te, const struct ring *ring, struct erro
 
 static int open_rings(struct trace_events *te, size_t ring_size, struct error *err)
 {
-	const struct cpumask *online = &te->sys->machine.online;
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 
-	te->rings = xcalloc(cpumask_weight(online), sizeof(*te->rings));
-	cpumask_for_each (cpu, online) {
+	cpumask_copy(&cpus, &te->sys->machine.online);
+	cpumask_andnot(&cpus, &te->spared);
+	te->rings = xcalloc(cpumask_weight(&cpus), sizeof(*te->rings));
+	cpumask_for_each (cpu, &cpus) {
 		struct ring *ring = &te->rings[te->n_rings];
 		bool watched = cpumask_test(&te->cpus, (unsigned int)cpu);
 		int rc = ring_open(ring, (unsigned int)cpu, watched ? ring_size : REMOTE_RING, err);
@@ -293,13 +295,18 @@ int trace_events_hold(struct trace_events *te, const struct system *sys, unsigne
 }
 
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
-                      size_t ring_size, struct error *err)
+                      const struct cpumask *spare, size_t ring_size, struct error *err)
 {
 	struct rlimit before, raised;
 	int rc;
 
 	*te = (struct trace_events){ .sys = sys };
 	cpumask_copy(&te->cpus, cpus);
+	cpumask_copy(&te->spared, &sys->machine.isolated);
+	if (spare)
+		cpumask_or(&te->spared, spare);
+	cpumask_and(&te->spared, &sys->machine.online);
+	cpumask_andnot(&te->spared, cpus);
 	rc = check_namespace(err);
 	if (!rc)
 		rc = look_up(te, err);
@@ -367,6 +374,7 @@ void trace_events_close(struct trace_events *te)
 	if (te->tep)
 		tep_free(te->tep);
 	cpumask_free(&te->cpus);
+	cpumask_free(&te->spared);
 	namelist_free(&te->missing);
 	tasks_free(&te->tasks);
 	*te = (struct trace_events){ 0 };

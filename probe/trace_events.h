@@ -90,8 +90,9 @@ struct trace_timer {
 
 struct trace_events {
 	const struct system *sys;
-	struct cpumask cpus; /* that are watched */
-	struct ring *rings;  /* one for each online CPU */
+	struct cpumask cpus;   /* that are watched */
+	struct cpumask spared; /* on which nothing was opened */
+	struct ring *rings;    /* one for each online CPU */
 	size_t n_rings;
 	struct trace_format *formats; /* by id */
 	size_t n_formats, formats_room;
@@ -109,9 +110,13 @@ struct trace_events {
 	uint64_t clock_steps;    /* on a watched CPU the clock went back */
 };
 
-/* ring_size: bytes for each watched CPU. -EPERM, -EACCES: not permitted. */
+/*
+ * ring_size: bytes for each watched CPU. -EPERM, -EACCES: not permitted. spare: CPUs of others that
+ * must not be disturbed; NULL: none. On those, and on CPUs that are isolated since boot, nothing is
+ * opened unless they are watched: what is sent from there has no known sender.
+ */
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
-                      size_t ring_size, struct error *err);
+                      const struct cpumask *spare, size_t ring_size, struct error *err);
 /* Opens each event there is once, on the CPU given, to count and tell nothing. */
 int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
                       struct error *err);

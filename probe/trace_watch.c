@@ -144,7 +144,7 @@ static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
 }
 
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
-                     size_t ring_size, struct error *err)
+                     const struct cpumask *spare, size_t ring_size, struct error *err)
 {
 	*tw = (struct trace_watch){ .sys = sys, .symbols = { .root = &sys->root } };
 	tw->env = (struct break_env){ .ctx = tw,
@@ -163,7 +163,7 @@ int trace_watch_open(struct trace_watch *tw, const struct system *sys, const str
 		w->causes = xcalloc(n_causes, sizeof(*w->causes));
 		break_tracker_init(&w->tracker, w->cpu, &tw->env);
 	}
-	return trace_events_open(&tw->events, sys, cpus, ring_size, err);
+	return trace_events_open(&tw->events, sys, cpus, spare, ring_size, err);
 }
 
 void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener)

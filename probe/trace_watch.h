@@ -60,7 +60,7 @@ struct trace_watch {
 
 /* As trace_events_open(): before the command starts. */
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
-                     size_t ring_size, struct error *err);
+                     const struct cpumask *spare, size_t ring_size, struct error *err);
 void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener);
 /* The command runs since then (ring_clock()), as this process. */
 void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time);

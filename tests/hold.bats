@@ -15,6 +15,7 @@ setup() {
 }
 
 teardown() {
+	[ -z "${RUN-}" ] || kill "$RUN"
 	end_holder
 }
 
@@ -37,11 +38,12 @@ end_holder() {
 	wait "$HOLDER" && HOLDER=
 }
 
-# patched NAME: how many function calls chisol sends to CPU 1 when it starts a run with the probe
-patched() {
-	local pid
+# sent CPU NAME: how many function calls chisol sends to CPU 1 when it runs something on CPU with the probe
+sent() {
+	local cpu=$1 pid
+	shift
 	rm -f gate && mkfifo gate
-	taskset -c 0 sh -c 'read x <gate; exec "$@"' sh "$CHISOL" -c 1 --probe -r json:"$1" true 9>&- 3>&- &
+	taskset -c 0 sh -c 'read x <gate; exec "$@"' sh "$CHISOL" -c "$cpu" --probe -r json:"$1" true 9>&- 3>&- &
 	pid=$!
 	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt exec "$0" 1 "$1" 3' \
 		"$REPO/build/tests/tools/observe" $pid >"$1.sent" 9>&- 3>&- &
@@ -125,13 +127,31 @@ for address in ("notify", "\0chisol-test-%s" % sys.argv[2]):
 	[ "$(nproc)" -gt 1 ] || skip "needs two CPUs"
 	[ -n "$(unshare -m true 2>&1)" ] && skip "needs unshare -m"
 	local without with
-	without=$(patched without)
+	without=$(sent 1 without)
 	start_holder
-	with=$(patched with)
+	with=$(sent 1 with)
 	echo "without $without, with $with"
 	((without > 300 && with < 100)) # closing takes one function call for each event
 	jq -e '.probe.events_held_by == null' without
 	jq -e --argjson pid "$HOLDER" '.probe.events_held_by == $pid' with
+	end_holder
+}
+
+@test "with a holder a run sends nothing at all to the CPUs of another run" {
+	needs "$REPO/build/tests/tools/observe"
+	[ "$(nproc)" -gt 1 ] || skip "needs two CPUs"
+	[ -n "$(unshare -m true 2>&1)" ] && skip "needs unshare -m"
+	start_holder
+	"$CHISOL" -c 1 -p "$REPO/conf/oslat.conf" -r json:other sh -c 'touch started; exec sleep 1000' 9>&- 3>&- &
+	RUN=$!
+	until [ -e started ]; do sleep 0.1; done
+	[ "$(sent 0 one)" = 0 ]
+	jq -e '.probe.cpus_spared == "1" and .probe.unavailable == null' one
+	kill $RUN
+	wait $RUN || true
+	RUN=
+	[ "$(sent 0 one)" -gt 0 ]
+	jq -e '.probe.cpus_spared == ""' one
 	end_holder
 }
 

@@ -10,7 +10,7 @@
 static int open_watch(struct causes *c, const struct system *sys, const struct cpumask *cpus,
                       struct error *err)
 {
-	int rc = trace_watch_open(&c->watch, sys, cpus, RING_SIZE, err);
+	int rc = trace_watch_open(&c->watch, sys, cpus, NULL, RING_SIZE, err);
 
 	if (rc)
 		return rc;
