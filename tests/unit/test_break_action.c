@@ -83,9 +83,9 @@ static void a_profile_with_another_action_is_refused_by_its_key(void **state)
 	(void)state;
 	request_init(&req);
 	assert_string_equal(req.probe.on_break, "none");
-	assert_int_equal(profile_key_set(&req, (unsigned int)index, "halt", GIVEN_SET, "--set",
-	                                 false, &err),
-	                 -EINVAL);
+	assert_int_equal(
+		profile_key_set(&req, (unsigned int)index, "halt", GIVEN_SET, "--set", false, &err),
+		-EINVAL);
 	assert_non_null(strstr(err.text, "probe.on_break: \"halt\" is none of"));
 	assert_string_equal(req.probe.on_break, "none");
 	assert_int_equal(req.origins[index].given, GIVEN_NOT);
