@@ -55,13 +55,14 @@ CORE_SRC   := $(wildcard isolcore/*.c)
 PROBE_SRC  := $(wildcard probe/*.c)
 TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c gap_ring.c worst.c \
 	      attach.c) # libisolprobe
+PRELOAD_SRC := $(wildcard probe/preload/*.c)
 CHISOL_SRC := $(wildcard chisol/*.c)
 ISOLPROBE_SRC := $(wildcard probe/cmd/*.c)
 LIB_SRC    := $(CORE_SRC) $(PROBE_SRC) $(filter-out %/main.c,$(CHISOL_SRC) $(ISOLPROBE_SRC))
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
-ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(wildcard tests/*/*.c)
+ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(PRELOAD_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(wildcard tests/*/*.c)
 ALL_HDR    := $(wildcard isolcore/*.h probe/*.h probe/*/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
 SCRIPTS    := $(wildcard scripts/* tests/run tests/exam tests/guest/run tests/guest/boot tests/guest/fetch tests/guest/initramfs tests/guest/init tests/guest/apt.bash tests/bench/run .ci/run completions/*)
@@ -69,6 +70,7 @@ SCRIPTS    := $(wildcard scripts/* tests/run tests/exam tests/guest/run tests/gu
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
 PROBE_OBJ  := $(PROBE_SRC:%.c=$(BUILD)/obj/%.o)
 TICK_OBJ   := $(TICK_SRC:%.c=$(BUILD)/obj/%.o)
+PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/obj/%.o)
 CHISOL_OBJ := $(CHISOL_SRC:%.c=$(BUILD)/obj/%.o)
 ISOLPROBE_OBJ := $(ISOLPROBE_SRC:%.c=$(BUILD)/obj/%.o)
 SAN_OBJ    := $(LIB_SRC:%.c=$(BUILD)/san/%.o)
@@ -79,7 +81,8 @@ TOOL_BIN   := $(TOOL_SRC:%.c=$(BUILD)/%)
 TIDY_OK    := $(ALL_SRC:%.c=$(BUILD)/tidy/%.ok)
 SWEEP_LIB  := $(BUILD)/tests/sweep/sweep.so
 
-all: $(BUILD)/chisol $(BUILD)/isolprobe $(BUILD)/libisolprobe.a $(BUILD)/libisolprobe.so ## build everything (the default)
+all: $(BUILD)/chisol $(BUILD)/isolprobe $(BUILD)/libisolprobe.a $(BUILD)/libisolprobe.so \
+	$(BUILD)/libisolprobe-preload.so ## build everything (the default)
 
 $(BUILD)/libisolcore.a: $(CORE_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -104,7 +107,14 @@ $(BUILD)/libisolprobe.so: $(TICK_OBJ) probe/libisolprobe.map
 	$(CC) -shared -Wl,-soname,libisolprobe.so.0 -Wl,--version-script=probe/libisolprobe.map \
 		-Wl,-z,relro,-z,now,-z,nodelete,-z,defs $(CFLAGS) $(LDFLAGS) -o $@ $(TICK_OBJ)
 
-$(TICK_OBJ): HARDEN := $(subst -fPIE,-fPIC,$(HARDEN))
+# What programs link stands in nobody's way; what chisol preloads stands before functions of libc,
+# which must have no version of its own to be found for theirs.
+PRELOAD_PARTS := $(PRELOAD_OBJ) $(addprefix $(BUILD)/obj/probe/,attach.o follow.o)
+$(BUILD)/libisolprobe-preload.so: $(PRELOAD_PARTS) probe/preload/preload.map
+	$(CC) -shared -Wl,--version-script=probe/preload/preload.map -Wl,-z,relro,-z,now,-z,nodelete,-z,defs \
+		$(CFLAGS) $(LDFLAGS) -o $@ $(PRELOAD_PARTS) -ldl -pthread
+
+$(TICK_OBJ) $(PRELOAD_PARTS): HARDEN := $(subst -fPIE,-fPIC,$(HARDEN))
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -227,6 +237,7 @@ install: all ## install under DESTDIR and prefix (also bindir, libdir, includedi
 	install -D -m 644 -t $(DESTDIR)$(includedir) probe/isolprobe.h
 	install -D -m 644 -t $(DESTDIR)$(libdir) $(BUILD)/libisolprobe.a
 	install -D -m 755 $(BUILD)/libisolprobe.so $(DESTDIR)$(libdir)/libisolprobe.so.0
+	install -D -m 755 -t $(DESTDIR)$(preloaddir) $(BUILD)/libisolprobe-preload.so
 	ln -sf libisolprobe.so.0 $(DESTDIR)$(libdir)/libisolprobe.so
 	install -D -m 644 -t $(DESTDIR)$(confdir) $(wildcard conf/*.conf)
 	$(foreach m,$(MAN),install -D -m 644 -t $(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m))) $(m) &&) true
@@ -244,7 +255,7 @@ uninstall: ## remove what install put there (profiles in sysconfdir stay)
 	rm -f $(foreach p,chisol isolprobe,$(addprefix $(DESTDIR),$(bindir)/$p $(compdir)/$p $(pkgconfdir)/$p.pc))
 	rm -f $(addprefix $(DESTDIR),$(includedir)/isolprobe.h $(addprefix $(libdir)/libisolprobe,.a .so .so.0))
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
-	rm -rf $(DESTDIR)$(datadir)/chisol $(DESTDIR)$(docdir)
+	rm -rf $(DESTDIR)$(datadir)/chisol $(DESTDIR)$(docdir) $(DESTDIR)$(preloaddir)
 	-rmdir $(DESTDIR)$(sysconfdir)/chisol
 
 DOCS := $(wildcard README.md CHANGELOG.md LICENSE man/*.schema.json isolcore/journal.md)

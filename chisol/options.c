@@ -182,8 +182,9 @@ static const struct option_row rows[] = {
 	          "in FILE; may be repeated;\n"
 	          "with --check, --status, --restore and the like on standard output" },
 	{ 'P', "probe", "[=MODE]", .with = ON_PLAN, .key = "probe.mode", .no_arg = "auto",
-	  .help = "tell who broke the isolation, when and for how long: auto or\n"
-	          "watch (by the kernel's trace events)" },
+	  .help = "tell who broke the isolation, when and for how long: auto,\n"
+	          "watch (by the kernel's trace events) or thread (in the command's\n"
+	          "own process: needs no privilege, sees less)" },
 	{ 'f', "fail-on", "LIST", .with = ON_RUN, .act = act_fail_on,
 	  .help = "though the command exited 0, exit with 120 if isolation was broken,\n"
 	          "121 if inconclusive, 122 on drift (a setting did not last)" },
@@ -326,14 +327,6 @@ static int check_inherit_value(const struct option_row *row, const char *arg, st
 	                 shown);
 }
 
-static int check_probe_value(const struct option_row *row, const char *arg, struct error *err)
-{
-	if (row->letter != 'P' || strcmp(arg, "thread") != 0)
-		return 0;
-	return error_set(err, EINVAL,
-	                 "--probe=thread is not in this version of chisol; it takes auto or watch");
-}
-
 /* Sets the profile key that an option stands for. */
 static int apply_key(struct options *o, const struct option_row *row, const char *arg,
                      struct error *err)
@@ -344,8 +337,6 @@ static int apply_key(struct options *o, const struct option_row *row, const char
 	enum given given = o->req.origins[index].given;
 	int rc = check_inherit_value(row, arg, err);
 
-	if (!rc)
-		rc = check_probe_value(row, arg, err);
 	if (rc)
 		return rc;
 	if (!*arg)

@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 
-#define LOOP_GAPS 10 /* of each CPU, that are told with what happened in them */
+#define LOOP_GAPS 10  /* of each CPU, that are told with what happened in them */
+#define POLL_MS   200 /* a ring of 4 MiB takes about 200,000 events a second */
 
 int probe_check_options(const struct options *options, struct error *err)
 {
@@ -27,12 +28,6 @@ int probe_check_options(const struct options *options, struct error *err)
 	return 0;
 }
 
-static void open_loops(struct probe *probe, const struct request *req)
-{
-	loop_watch_open(&probe->loops, probe->sys, &probe->record,
-	                probe->watches ? &probe->watch : NULL, &req->cpus.workload, LOOP_GAPS);
-}
-
 /* Other runs go on meanwhile. A journal that cannot be read is told by --status. */
 static void find_other_runs(struct cpumask *cpus, const struct system *sys)
 {
@@ -42,23 +37,14 @@ static void find_other_runs(struct cpumask *cpus, const struct system *sys)
 		run_list_cpus(&runs, sys, cpus);
 }
 
-int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
-               struct error *err)
+static int open_watch(struct probe *probe, const struct system *sys, const struct request *req,
+                      struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_cpumask_ struct cpumask others = CPUMASK_INIT;
 	size_t n_held = 0;
-	pid_t holder;
-	int rc;
+	pid_t holder = hold_find(sys, &n_held);
 
-	probe->asked = policy_asked(req->probe.policy);
-	if (!probe->asked)
-		return 0;
-	rc = record_make(&probe->record, err);
-	if (rc)
-		return rc;
-	probe->sys = sys;
-	holder = hold_find(sys, &n_held);
 	find_other_runs(&others, sys);
 	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload, &others,
 	                      (size_t)req->probe.ring * 1024, &why)) {
@@ -66,14 +52,35 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 		probe->watches = true;
 		/* Of another version it may hold fewer. */
 		probe->holder = holder && n_held >= probe->watch.events.n_formats ? holder : 0;
-		open_loops(probe, req);
 		return 0;
 	}
-	if (req->probe.policy == POLICY_REQUIRE && request_origin(req, "probe.policy"))
+	if (req->probe.mode == PROBE_WATCH && req->probe.policy == POLICY_REQUIRE &&
+	    request_origin(req, "probe.policy"))
 		return error_move(err, &why);
 	probe->unavailable = xstrdup(why.text);
-	open_loops(probe, req);
 	return 0;
+}
+
+int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
+               const struct plan *plan, struct error *err)
+{
+	int rc;
+
+	probe->asked = policy_asked(req->probe.policy);
+	if (!probe->asked)
+		return 0;
+	probe->sys = sys;
+	rc = record_make(&probe->record, err);
+	if (!rc && req->probe.mode != PROBE_THREAD)
+		rc = open_watch(probe, sys, req, err);
+	if (rc)
+		return rc;
+	loop_watch_open(&probe->loops, sys, &probe->record, probe->watches ? &probe->watch : NULL,
+	                &req->cpus.workload, LOOP_GAPS);
+	if (probe->watches || req->probe.mode == PROBE_WATCH)
+		return 0;
+	probe->follows = true;
+	return thread_probe_open(&probe->threads, sys, req, plan, &probe->record, err);
 }
 
 static void leave_closing_to_child(struct probe *probe)
@@ -104,6 +111,7 @@ void probe_free(struct probe *probe)
 	loop_watch_free(&probe->loops);
 	trace_watch_free(&probe->watch);
 	free(probe->unavailable);
+	thread_probe_free(&probe->threads);
 	record_drop(&probe->record);
 	*probe = (struct probe){ 0 };
 }
@@ -111,29 +119,37 @@ void probe_free(struct probe *probe)
 void probe_before_exec(const struct probe *probe, const char *name)
 {
 	if (probe->record.record)
-		preload_hand_over(&probe->record, NULL, false, name);
+		preload_hand_over(&probe->record, probe->threads.library, probe->follows, name);
 }
 
 void probe_start(struct probe *probe, pid_t pid, uint64_t time)
 {
 	if (probe->watches)
 		trace_watch_start(&probe->watch, pid, time);
+	if (probe->follows)
+		thread_probe_start(&probe->threads, pid);
 }
 
-void probe_read(struct probe *probe)
+unsigned int probe_read(struct probe *probe)
 {
 	if (probe->asked)
 		loop_watch_read(&probe->loops);
+	return probe->follows ? thread_probe_read(&probe->threads) : probe->asked ? POLL_MS : 0;
 }
 
 void probe_finish(struct probe *probe, uint64_t time)
 {
 	if (probe->asked)
 		loop_watch_finish(&probe->loops, time);
+	if (probe->follows && probe->threads.pid)
+		thread_probe_finish(&probe->threads);
 }
 
 enum verdict_state probe_verdict(const struct probe *probe, const struct request *req)
 {
-	return probe->watches && probe->watch.ended ? verdict_of_all(&probe->watch, req)
-	                                            : VERDICT_INCONCLUSIVE;
+	if (probe->watches && probe->watch.ended)
+		return verdict_of_all(&probe->watch, req);
+	if (probe->follows && probe->threads.ended)
+		return followed_verdict(&probe->threads.followed, req);
+	return VERDICT_INCONCLUSIVE;
 }

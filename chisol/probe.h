@@ -8,16 +8,18 @@
 
 #include "on_break.h"
 #include "options.h"
+#include "thread_probe.h"
 #include "../probe/loop_watch.h"
-#include "../probe/verdict.h"
 
 struct probe {
 	bool asked;
 	bool watches;             /* by trace events; unavailable says why not */
 	struct trace_watch watch; /* if it watches */
 	char *unavailable;
-	struct record_keep record; /* for the command's own libisolprobe */
-	struct loop_watch loops;   /* what it says of its own loops there */
+	struct record_keep record;   /* for the command's own libisolprobe */
+	struct loop_watch loops;     /* what it says of its own loops there */
+	bool follows;                /* its threads */
+	struct thread_probe threads; /* if it follows */
 	const struct system *sys;
 	struct on_break on_break;
 	pid_t holder; /* holds the trace events since before they were opened; 0: nobody */
@@ -31,7 +33,7 @@ int probe_check_options(const struct options *options, struct error *err);
  * where the profile requires the probe by its policy.
  */
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
-               struct error *err);
+               const struct plan *plan, struct error *err);
 /*
  * The kernel waits at the end of each trace event that nobody else uses for two grace periods of
  * RCU, one event after the other (perf_trace_event_unreg(), under event_mutex): a second and more.
@@ -46,7 +48,8 @@ void probe_before_exec(const struct probe *probe, const char *name);
 
 /* The command has started, at about the time given (ring_clock()); runs; has ended. */
 void probe_start(struct probe *probe, pid_t pid, uint64_t time);
-void probe_read(struct probe *probe);
+/* Returns in how many ms it wants to be called again; 0: not. */
+unsigned int probe_read(struct probe *probe);
 void probe_finish(struct probe *probe, uint64_t time);
 
 /* What can be said of all CPUs together; VERDICT_INCONCLUSIVE where nothing was seen. */

@@ -2,6 +2,7 @@
 #include "report_probe.h"
 
 #include "escape.h"
+#include "report_threads.h"
 
 static bool was_asked(const struct run_report *report)
 {
@@ -200,6 +201,13 @@ void report_probe_text(FILE *out, const struct run_report *report)
 	if (!was_asked(report))
 		return;
 	tw = &report->probe->watch;
+	if (report->probe->follows && report->probe->threads.ended) {
+		report_threads_text(out, &report->probe->threads);
+		if (report->probe->unavailable)
+			report_line(out, "trace events", "not watched: %s",
+			            report->probe->unavailable);
+		return;
+	}
 	if (!was_watched(report)) {
 		report_line(out, "isolation", "not watched: %s",
 		            report->probe->unavailable ? report->probe->unavailable
@@ -345,30 +353,38 @@ static json_t *json_on_break(const struct run_report *report)
 
 json_t *json_probe(const struct run_report *report)
 {
-	bool watched = was_watched(report);
+	bool watched = was_watched(report), followed;
+	const struct thread_probe *threads;
 	struct trace_watch *tw;
 	json_t *json, *cpus, *worst;
 
 	if (!was_asked(report))
 		return json_null();
 	tw = &report->probe->watch;
+	threads = &report->probe->threads;
+	followed = report->probe->follows && threads->ended;
 	cpus = json_array();
 	worst = json_array();
 	for (size_t i = 0; watched && i < tw->n_cpus; i++)
 		json_array_append_new(cpus, json_watched_cpu(&tw->cpus[i], tw, report->req));
 	for (size_t i = 0; watched && i < tw->n_worst; i++)
 		json_array_append_new(worst, json_break(&tw->worst[i], tw));
-	json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode", "watch", "verdict",
-	                 verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
-	                 json_text(report->probe->unavailable), "began_ns",
-	                 json_number_or_null(watched, tw->began), "window_ns",
-	                 json_number_or_null(watched, tw->ended - tw->began), "cpus", cpus, "worst",
-	                 worst, "events_missing", json_strings(&tw->events.missing));
+	json = json_pack(
+		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "mode",
+		report->probe->follows ? "thread" : "watch", "verdict",
+		verdict_name(probe_verdict(report->probe, report->req)), "unavailable",
+		json_text(report->probe->unavailable), "began_ns",
+		json_number_or_null(watched || followed, watched ? tw->began : threads->began),
+		"window_ns",
+		json_number_or_null(watched || followed, watched ? tw->ended - tw->began
+	                                                         : threads->ended - threads->began),
+		"cpus", cpus, "worst", worst, "events_missing", json_strings(&tw->events.missing));
 	json_object_set_new(
 		json, "events_held_by",
 		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder));
 	json_object_set_new(json, "on_break", json_on_break(report));
 	json_object_set_new(json, "cpus_spared", json_cpulist(&tw->events.spared));
+	json_object_set_new(json, "threads", followed ? json_threads(threads) : json_null());
 	return json;
 }
 

@@ -237,7 +237,7 @@ int run_command(struct run *run, struct error *err)
 	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
-		rc = probe_open(&probe, run->sys, &options->req, err);
+		rc = probe_open(&probe, run->sys, &options->req, &run->plan, err);
 	if (!rc)
 		rc = stream_begin(&stream, &report, err);
 	on_break_begin(&probe.on_break, run->sys, &options->req,

@@ -4,9 +4,8 @@
 #include "../isolcore/irq.h"
 #include "utc.h"
 
-#define COUNT_NS      500000u
-#define COUNT_TRIES   20u
-#define WATCH_POLL_MS 200 /* a ring of 4 MiB takes about 200,000 events a second */
+#define COUNT_NS    500000u
+#define COUNT_TRIES 20u
 
 /* What a process that has ended does not show any more stays as it was at the last look. Returns
  * how many settings were found changed for the first time. */
@@ -83,6 +82,7 @@ static uint64_t count_interrupts(struct watch *watch, struct interrupt_table *ta
 unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 {
 	struct watch *watch = ctx;
+	unsigned int wanted;
 	uint64_t counted;
 
 	switch (event) {
@@ -105,13 +105,12 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 		on_break_end(&watch->probe->on_break);
 		return 0;
 	}
-	if (event != LAUNCH_STARTED) {
-		probe_read(watch->probe);
+	wanted = probe_read(watch->probe);
+	if (event != LAUNCH_STARTED)
 		on_break_act(&watch->probe->on_break, pid, false);
-	}
-	if (on_break_asked(&watch->probe->on_break))
-		return ON_BREAK_POLL_MS;
-	return watch->probe->asked ? WATCH_POLL_MS : 0;
+	return on_break_asked(&watch->probe->on_break) && wanted > ON_BREAK_POLL_MS
+	               ? ON_BREAK_POLL_MS
+	               : wanted;
 }
 
 void watch_before_exec(void *ctx, const char *name)

@@ -79,6 +79,7 @@ static const struct key_word inherit_words[] = {
 static const struct key_word probe_words[] = {
 	{ "auto", PROBE_AUTO },
 	{ "watch", PROBE_WATCH },
+	{ "thread", PROBE_THREAD },
 	{ 0 },
 };
 
@@ -193,6 +194,10 @@ const struct profile_key profile_keys[] = {
 	  .max = PRCTL_BASE_MAX, .range_why = "lower numbers mean something else in every kernel",
 	  .default_text = "63", .file = "prctl(2)", .since = "the task isolation patches of 2021",
 	  .help = "number of PR_ISOL_FEAT_GET; the other calls follow it" },
+	{ AT(task_isolation, threads, threads), .type = KEY_TEXT,
+	  .file = "prctl(PR_ISOL_ACTIVATE_SET)", .since = "the task isolation patches of 2021",
+	  .help = "names of threads to activate, as patterns, comma-separated; with "
+	          "probe.mode = thread" },
 
 	POLICY(vmstat),
 	{ AT(vmstat, stat_interval, stat_interval), .type = KEY_NUMBER, .min = 1,
@@ -239,6 +244,10 @@ const struct profile_key profile_keys[] = {
 	  .default_text = "0", .help = "microseconds that a break must exceed for on_break" },
 	{ AT(probe, on_break_of, on_break_of), .type = KEY_WORDS, .words = on_break_of_words,
 	  .default_text = "foreign", .help = "whose breaks on_break is about" },
+	{ AT(probe, period, period), .type = KEY_NUMBER, .min = 10, .max = 60000,
+	  .range_why = "more often than that the looks themselves become a load",
+	  .default_text = "100", .file = "/proc/PID/task",
+	  .help = "milliseconds between two looks at the command's threads" },
 
 	POLICY(verdict),
 	{ AT(verdict, max_breaks, max_breaks), .type = KEY_NUMBER, .max = INT_MAX,

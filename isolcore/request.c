@@ -133,6 +133,17 @@ static int settle_isolation(struct request *req, struct error *err)
 		                 "the command starts",
 		                 request_origin(req, "task_isolation.activate"),
 		                 request_origin(req, "task_isolation.oneshot"));
+	if (req->task_isolation.threads && !req->task_isolation.quiesce)
+		return error_set(err, EINVAL,
+		                 "%s: there is nothing to activate, because nothing is to be "
+		                 "quiesced: add -q vmstat_sync",
+		                 request_origin(req, "task_isolation.threads"));
+	if (req->task_isolation.threads &&
+	    (!policy_asked(req->probe.policy) || req->probe.mode != PROBE_THREAD))
+		return error_set(err, EINVAL,
+		                 "%s: task_isolation.threads is done by libisolprobe in the "
+		                 "command: add --probe=thread",
+		                 request_origin(req, "task_isolation.threads"));
 	if (req->task_isolation.accept == ACCEPT_AUTO) {
 		const struct request_origin *origin = policy_origin(req, "task_isolation");
 		bool explicit =

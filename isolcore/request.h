@@ -74,6 +74,7 @@ enum fair_server {
 enum probe_mode {
 	PROBE_AUTO, /* as well as is permitted */
 	PROBE_WATCH,
+	PROBE_THREAD,
 };
 
 /* Who gave a key its value; the later ones win over the earlier. */
@@ -134,6 +135,7 @@ struct request {
 		enum accept accept;
 		enum isolation_abi abi;
 		unsigned int prctl_base; /* number of PR_ISOL_FEAT_GET; 63 as posted */
+		char *threads; /* patterns of names of threads to activate, comma-separated */
 	} task_isolation;
 	struct {
 		enum policy policy;
@@ -161,6 +163,7 @@ struct request {
 		char *on_break;             /* see break_action.h */
 		unsigned int on_break_over; /* us; of longer breaks only */
 		unsigned int on_break_of;   /* ON_BREAK_OF_ bits */
+		unsigned int period;        /* ms between two looks at the threads */
 	} probe;
 	struct {
 		enum policy policy;

@@ -169,8 +169,9 @@ struct record_thread {
 	uint64_t start;             /* clock ticks since boot, proc_pid_stat(5); 0: not known yet */
 	uint64_t first_ns, last_ns; /* of the looks at it */
 	uint32_t cpu;               /* that it was last seen on */
-	uint32_t isolation, isol_errno;
-	uint32_t padding;
+	uint32_t hot_cpu;           /* of the workload's */
+	uint32_t isolation, isol_errno; /* enum record_isolation */
+	uint64_t handle; /* its pthread_t; 0: not known */
 	uint64_t n_looks, n_hot, n_stacked; /* looks; on the workload's CPUs; with another there */
 	struct record_counts base, now;     /* at the begin of what is counted, and last */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "verdict.h"
 
-static void say(struct verdict *verdict, enum verdict_state state, char *sentence)
+void verdict_say(struct verdict *verdict, enum verdict_state state, char *sentence)
 {
 	_cleanup_free_ char *owned = sentence;
 
@@ -35,17 +35,17 @@ static void judge_breaks(struct verdict *verdict, const struct watched_cpu *cpu,
 	double ppm = window > 0 ? (double)count.total / window * 1e6 : 0;
 
 	if (has_breaks && count.n > req->verdict.max_breaks)
-		say(verdict, VERDICT_BROKEN,
-		    xasprintf("%llu breaks, %u allowed", (unsigned long long)count.n,
-		              req->verdict.max_breaks));
+		verdict_say(verdict, VERDICT_BROKEN,
+		            xasprintf("%llu breaks, %u allowed", (unsigned long long)count.n,
+		                      req->verdict.max_breaks));
 	if (has_gap && count.longest > req->verdict.max_gap * 1000ull)
-		say(verdict, VERDICT_BROKEN,
-		    xasprintf("a break of %.1f us, %u us allowed", (double)count.longest / 1e3,
-		              req->verdict.max_gap));
+		verdict_say(verdict, VERDICT_BROKEN,
+		            xasprintf("a break of %.1f us, %u us allowed",
+		                      (double)count.longest / 1e3, req->verdict.max_gap));
 	if (has_budget && ppm > req->verdict.budget_ppm)
-		say(verdict, VERDICT_BROKEN,
-		    xasprintf("%.1f ppm of the time lost, %u ppm allowed", ppm,
-		              req->verdict.budget_ppm));
+		verdict_say(verdict, VERDICT_BROKEN,
+		            xasprintf("%.1f ppm of the time lost, %u ppm allowed", ppm,
+		                      req->verdict.budget_ppm));
 }
 
 void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
@@ -54,27 +54,39 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 	*verdict = (struct verdict){ .state = VERDICT_KEPT };
 	judge_breaks(verdict, cpu, tw, req);
 	if (cpu->lost)
-		say(verdict, VERDICT_INCONCLUSIVE,
-		    xasprintf("%llu or more trace events were lost: raise probe.ring",
-		              (unsigned long long)cpu->lost));
+		verdict_say(verdict, VERDICT_INCONCLUSIVE,
+		            xasprintf("%llu or more trace events were lost: raise probe.ring",
+		                      (unsigned long long)cpu->lost));
 	if (tw->events.lost_elsewhere)
-		say(verdict, VERDICT_INCONCLUSIVE,
-		    xasprintf("%llu or more trace events of other CPUs were lost: whose doing a "
-		              "break was is not certain",
-		              (unsigned long long)tw->events.lost_elsewhere));
+		verdict_say(
+			verdict, VERDICT_INCONCLUSIVE,
+			xasprintf(
+				"%llu or more trace events of other CPUs were lost: whose doing a "
+				"break was is not certain",
+				(unsigned long long)tw->events.lost_elsewhere));
 	if (cpu->unseen.n)
-		say(verdict, VERDICT_INCONCLUSIVE,
-		    xasprintf("the kernel told nothing of %llu stretches of time in which a task "
-		              "ran, %.1f us together",
-		              (unsigned long long)cpu->unseen.n, (double)cpu->unseen.total / 1e3));
+		verdict_say(
+			verdict, VERDICT_INCONCLUSIVE,
+			xasprintf(
+				"the kernel told nothing of %llu stretches of time in which a task "
+				"ran, %.1f us together",
+				(unsigned long long)cpu->unseen.n,
+				(double)cpu->unseen.total / 1e3));
 	if (cpu->went_offline)
-		say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
+		verdict_say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
 	if (tw->events.clock_steps)
-		say(verdict, VERDICT_INCONCLUSIVE,
-		    xasprintf("the clock of the trace events went back %llu times",
-		              (unsigned long long)tw->events.clock_steps));
+		verdict_say(verdict, VERDICT_INCONCLUSIVE,
+		            xasprintf("the clock of the trace events went back %llu times",
+		                      (unsigned long long)tw->events.clock_steps));
 	if (verdict->state == VERDICT_KEPT && !cpu->used)
-		say(verdict, VERDICT_UNUSED, xstrdup("no thread of the command ran on it"));
+		verdict_say(verdict, VERDICT_UNUSED, xstrdup("no thread of the command ran on it"));
+}
+
+enum verdict_state verdict_both(enum verdict_state a, enum verdict_state b)
+{
+	if (a == VERDICT_UNUSED || b == VERDICT_UNUSED)
+		return a == VERDICT_UNUSED ? b : a;
+	return a > b ? a : b;
 }
 
 enum verdict_state verdict_of_all(const struct trace_watch *tw, const struct request *req)
@@ -85,8 +97,7 @@ enum verdict_state verdict_of_all(const struct trace_watch *tw, const struct req
 		_cleanup_verdict_ struct verdict one;
 
 		verdict_of_cpu(&one, &tw->cpus[i], tw, req);
-		if (one.state > all || (one.state == VERDICT_KEPT && all == VERDICT_UNUSED))
-			all = one.state;
+		all = verdict_both(all, one.state);
 	}
 	return all == VERDICT_UNUSED ? VERDICT_INCONCLUSIVE : all;
 }

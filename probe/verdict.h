@@ -26,6 +26,10 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
                     const struct trace_watch *tw, const struct request *req);
 /* Of all: broken if one is; else inconclusive if one is, or none was used; else kept. */
 enum verdict_state verdict_of_all(const struct trace_watch *tw, const struct request *req);
+/* What both make together: the worse; a CPU that was not used says nothing. */
+enum verdict_state verdict_both(enum verdict_state a, enum verdict_state b);
+/* Adds a reason, and with it a state that is no better than this. Owns the sentence. */
+void verdict_say(struct verdict *verdict, enum verdict_state state, char *sentence);
 const char *verdict_name(enum verdict_state state); /* "kept" */
 void verdict_free(struct verdict *verdict);
 #define _cleanup_verdict_ _cleanup_(verdict_free)

@@ -122,7 +122,8 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	refuses 'add --probe' -f broken
 	refuses 'add --probe' -r jsonl
 	refuses 'the probe, which this version of chisol does not have' -r oslat-json:x
-	refuses '--probe=thread is not in this version' --probe=thread
+	refuses 'add --probe=thread' -q vmstat_sync -s task_isolation.threads=worker
+	refuses 'nothing to activate' --probe=thread -s 'task_isolation.threads=worker*'
 	refuses 'user "no-such-user" does not exist' -u no-such-user
 	refuses '"no_such_cap" is not a capability' -u nobody --keep-caps no_such_cap
 }

@@ -51,3 +51,16 @@ clean_machine() {
 	echo "Wait for the live ones (chisol --status), undo the dead ones (chisol --restore), and try again."
 	return 1
 } >&2
+
+# Checks a document against the schema: with jq always, with Python's jsonschema where it is there.
+valid() {
+	local complaints
+	complaints=$(jq -r --slurpfile schema "$REPO/man/chisol-report.schema.json" -f "$REPO/tests/schema.jq" "$1")
+	[ -z "$complaints" ] || { echo "$complaints"; return 1; }
+	if python3 -c 'import jsonschema' 2>/dev/null; then
+		python3 - "$1" "$REPO/man/chisol-report.schema.json" <<-'END'
+			import json, sys, jsonschema
+			jsonschema.validate(*[json.load(open(name)) for name in sys.argv[1:]])
+		END
+	fi
+}

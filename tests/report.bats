@@ -13,19 +13,6 @@ setup_file() {
 		sh -c 'echo to stdout; echo to stderr >&2; exit 3' >out 2>err && echo 0 >status || echo $? >status
 }
 
-# Checks a document against the schema: with jq always, with Python's jsonschema where it is there.
-valid() {
-	local complaints
-	complaints=$(jq -r --slurpfile schema "$REPO/man/chisol-report.schema.json" -f "$REPO/tests/schema.jq" "$1")
-	[ -z "$complaints" ] || { echo "$complaints"; return 1; }
-	if python3 -c 'import jsonschema' 2>/dev/null; then
-		python3 - "$1" "$REPO/man/chisol-report.schema.json" <<-'END'
-			import json, sys, jsonschema
-			jsonschema.validate(*[json.load(open(name)) for name in sys.argv[1:]])
-		END
-	fi
-}
-
 @test "standard output, standard error and the status stay the command's own" {
 	cd "$BATS_FILE_TMPDIR"
 	[ "$(cat out)" = 'to stdout' ]

@@ -188,8 +188,7 @@ static void what_cannot_be_meant_is_refused(void **state)
 		{ "-r json: true", "no file name" },
 		{ "-r oslat-json true", "this version of chisol does not have" },
 		{ "-f x true", "it takes broken, inconclusive or drift" },
-		{ "--probe=thread true", "--probe=thread is not in this version" },
-		{ "--probe=x true", "it takes auto or watch" },
+		{ "--probe=x true", "it takes auto, watch or thread" },
 		{ "-C -r jsonl", "--check prints one report" },
 	};
 

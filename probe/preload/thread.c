@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "preload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../follow.h"
+
+#define STACK          (256u * 1024) /* exit handlers run on it if it is the last thread */
+#define PLACE_PAUSE    5000000u      /* ns; how often it is looked whether chisol has moved it */
+#define PLACE_PATIENCE 2000000000u
+#define LOOK_SHARE     50 /* a look may take one part in so many of the time to the next */
+
+static bool ordered;
+static pthread_t thread;
+static bool has_thread;
+static uint32_t wake; /* a futex: changed when the thread is to look at once */
+static uint32_t ended;
+static bool filtered;
+static uint32_t n_live = 1;  /* threads of the program, as far as they are known here */
+static pthread_key_t at_end; /* its destructor runs at the end of a thread, the main one's too */
+
+static __thread struct record_thread *self __attribute__((tls_model("initial-exec")));
+
+struct record *following(void)
+{
+	return ordered ? attached_record() : NULL;
+}
+
+struct record_thread *preload_self(void)
+{
+	return self;
+}
+
+uint64_t preload_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void wake_thread(void)
+{
+	__atomic_add_fetch(&wake, 1, __ATOMIC_RELEASE);
+	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAIT_PRIVATE,
+	                (long)__atomic_load_n(&wake, __ATOMIC_ACQUIRE), (long)&ts, 0, 0);
+}
+
+static bool end_thread(struct record *record)
+{
+	pid_t tid;
+
+	if (!__atomic_exchange_n(&has_thread, false, __ATOMIC_ACQ_REL))
+		return false;
+	__atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
+	wake_thread();
+	pthread_join(thread, NULL);
+	/* It may still be counted for a moment. */
+	tid = (pid_t)record->library.follower_tid;
+	while (!preload_syscall(SYS_tgkill, getpid(), tid, 0, 0, 0, 0))
+		sched_yield();
+	return true;
+}
+
+/* Its own last counts: nobody can look at it later. */
+static void note_last_counts(const struct record *record, struct record_thread *t)
+{
+	struct rusage usage;
+	int cpu = sched_getcpu();
+
+	if (cpu >= 0) {
+		t->cpu = (uint32_t)cpu;
+		if (record_cpus_test(&record->orders.workload, t->cpu)) {
+			t->hot_cpu = t->cpu;
+			t->flags |= RECORD_HOT;
+		}
+	}
+	t->last_ns = preload_now();
+	if (__atomic_load_n(&filtered, __ATOMIC_RELAXED) || getrusage(RUSAGE_THREAD, &usage))
+		return;
+	preload_syscall(SYS_prctl, PR_GET_NAME, (long)t->name, 0, 0, 0, 0);
+	t->now.voluntary = (uint64_t)usage.ru_nvcsw;
+	t->now.involuntary = (uint64_t)usage.ru_nivcsw;
+	t->now.minor = (uint64_t)usage.ru_minflt;
+	t->now.major = (uint64_t)usage.ru_majflt;
+	if (t->last_ns < record->library.attached_ns + record->orders.grace_ns)
+		t->base = t->now;
+}
+
+static void thread_ends(void *place)
+{
+	struct record *record = following();
+	struct record_thread *t = place;
+
+	self = NULL;
+	if (!record)
+		return;
+	if (t != (void *)record) { /* it has a place of its own */
+		note_last_counts(record, t);
+		t->flags |= RECORD_ENDED;
+	}
+	if (gettid() != getpid())
+		__atomic_add_fetch(&record->library.n_ended, 1, __ATOMIC_RELAXED);
+	/* The last one: libc calls exit() in it, if it is the last one for libc, too. */
+	if (!__atomic_sub_fetch(&n_live, 1, __ATOMIC_ACQ_REL))
+		end_thread(record);
+}
+
+static void take_place(struct record *record)
+{
+	/* In a thread that a filter applies to from its begin, this is one call too many; but libc
+	 * has made others of that kind to begin it. */
+	self = follow_claim(record->threads, (uint32_t)gettid());
+	if (self) {
+		if (!self->first_ns && !__atomic_load_n(&filtered, __ATOMIC_RELAXED))
+			preload_syscall(SYS_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0, 0);
+		self->first_ns = self->first_ns ? self->first_ns : preload_now();
+		__atomic_store_n(&self->handle, (uint64_t)pthread_self(), __ATOMIC_SEQ_CST);
+	}
+	pthread_setspecific(at_end, self ? (void *)self : (void *)record);
+}
+
+void thread_begins(struct record *record)
+{
+	char name[RECORD_NAME] = "";
+
+	__atomic_add_fetch(&n_live, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&record->library.n_created, 1, __ATOMIC_RELAXED);
+	take_place(record);
+	if (!self)
+		__atomic_add_fetch(&record->library.threads_omitted, 1, __ATOMIC_RELAXED);
+	if (!record->orders.n_patterns ||
+	    preload_syscall(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0))
+		return;
+	isolate_if_named(record, self, name);
+}
+
+/* Descriptors of its own (Linux 5.9): the program neither sees those that it opens nor closes them.
+ */
+static int leave_descriptors(void)
+{
+	return (int)preload_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE, 0, 0, 0);
+}
+
+static bool is_off_workload(const struct record *record)
+{
+	static uint64_t words[RECORD_CPU_WORDS];
+	long bytes = preload_syscall(SYS_sched_getaffinity, 0, sizeof(words), (long)words, 0, 0, 0);
+
+	if (bytes <= 0)
+		return false;
+	for (size_t i = 0; i < (size_t)bytes / sizeof(*words); i++)
+		if (words[i] & record->orders.workload.words[i])
+			return false;
+	return true;
+}
+
+/* Off the CPUs of the workload: where chisol moves it, or else by a mask of its own. */
+static bool find_place(struct record *record)
+{
+	const struct record_cpus *cpus = &record->orders.housekeeping;
+	struct record_library *library = &record->library;
+	uint64_t until = preload_now() + PLACE_PATIENCE;
+
+	if (!cpus->n_words || cpus->n_words > RECORD_CPU_WORDS)
+		return false;
+	__atomic_store_n(&library->follower, RECORD_WAITS, __ATOMIC_RELEASE);
+	while (record->orders.places && !ended && preload_now() < until &&
+	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
+		sleep_ns(PLACE_PAUSE);
+	/* Without a place for this, what it has may do. */
+	preload_syscall(SYS_sched_setaffinity, 0, (long)(cpus->n_words * sizeof(*cpus->words)),
+	                (long)cpus->words, 0, 0, 0);
+	return is_off_workload(record);
+}
+
+static bool look(struct record *record, struct follow *follow, uint64_t *pause)
+{
+	struct record_library *library = &record->library;
+	uint64_t least = record->orders.period_ms * 1000000ull, took, now = preload_now();
+
+	if (follow_look(follow, now))
+		return false;
+	library->n_hot = follow->n_hot;
+	__atomic_add_fetch(&library->threads_omitted, follow->n_omitted, __ATOMIC_RELAXED);
+	follow->n_omitted = 0;
+	resolve_sites(record);
+	took = preload_now() - now;
+	if (took > library->longest_look_ns)
+		library->longest_look_ns = took;
+	library->last_look_ns = now;
+	__atomic_add_fetch(&library->n_looks, 1, __ATOMIC_RELEASE);
+	*pause = took * LOOK_SHARE > least ? took * LOOK_SHARE : least;
+	return true;
+}
+
+static void follow_program(struct record *record)
+{
+	struct follow follow = {
+		.pid = getpid(),
+		.self = gettid(),
+		.workload = &record->orders.workload,
+		.count_from = record->library.attached_ns + record->orders.grace_ns,
+		.threads = record->threads,
+		.folded = &record->folded,
+	};
+	uint64_t pause = record->orders.period_ms * 1000000ull;
+	int rc = follow_open(&follow);
+
+	if (rc) {
+		record->library.follower_errno = (uint32_t)-rc;
+		__atomic_store_n(&record->library.follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&record->library.follower, RECORD_FOLLOWS, __ATOMIC_RELEASE);
+	do {
+		/* The program's threads were none of libc's, and have ended: so does the process,
+		 * without the exit() that libc would call in this one. */
+		if (look(record, &follow, &pause) && !follow.n_alive)
+			preload_syscall(SYS_exit, 0, 0, 0, 0, 0, 0);
+		sleep_ns(pause);
+	} while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE));
+	follow_close(&follow);
+}
+
+static void *probe_thread(void *arg)
+{
+	struct record *record = arg;
+	struct record_library *library = &record->library;
+	int rc = leave_descriptors();
+
+	prctl(PR_SET_NAME, "chisol-probe");
+	library->follower_tid = (uint32_t)gettid();
+	if (rc) {
+		library->follower_errno = (uint32_t)-rc;
+		__atomic_store_n(&library->follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
+	} else if (!find_place(record)) {
+		__atomic_store_n(&library->follower, RECORD_NOWHERE, __ATOMIC_RELEASE);
+	} else {
+		follow_program(record);
+	}
+	return NULL;
+}
+
+static int start_thread(struct record *record)
+{
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
+	void *next = preload_next("pthread_create");
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int rc;
+
+	memcpy(&create, &next, sizeof(next));
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = create(&thread, &attr, probe_thread, record);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+void thread_filtered(void)
+{
+	__atomic_store_n(&filtered, true, __ATOMIC_RELAXED);
+}
+
+void thread_withdraw(void)
+{
+	struct record *record = following();
+
+	if (record && end_thread(record))
+		__atomic_store_n(&record->library.follower, RECORD_WITHDRAWN, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	struct record *record = attached_record();
+	int rc;
+
+	if (!record || !record->orders.follow || pthread_key_create(&at_end, thread_ends))
+		return;
+	take_place(record);
+	rc = start_thread(record);
+	has_thread = !rc;
+	if (rc) {
+		record->library.follower_errno = (uint32_t)rc;
+		record->library.follower = RECORD_NO_THREAD;
+	}
+	ordered = true;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	struct record *record = following();
+
+	if (!record)
+		return;
+	resolve_sites(record);
+	__atomic_store_n(&record->library.ended, 1, __ATOMIC_RELEASE);
+}
