@@ -223,7 +223,7 @@ lint-cppcheck:
 		--suppress=memleak --suppress=resourceLeak --suppress=leakReturnValNotUsed \
 		--suppress=invalidFunctionArg --suppress=preprocessorErrorDirective \
 		--cppcheck-build-dir=$(BUILD)/cppcheck -j 2 \
-		-D_GNU_SOURCE $(CORE_SRC) $(PROBE_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(TOOL_SRC)
+		-D_GNU_SOURCE $(CORE_SRC) $(PROBE_SRC) $(PRELOAD_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(TOOL_SRC)
 
 lint-man:
 	@$(if $(MAN),mandoc -T lint -W warning $(MAN),true)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "preload.h"
 
-#include "../probe/elf.h"
+#include "../probe/elf_file.h"
 #include "command.h"
 
 #include <errno.h>

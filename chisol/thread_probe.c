@@ -39,7 +39,7 @@ static int order_isolation(struct thread_probe *tp, struct record_orders *orders
 			                 "task_isolation.threads takes %u patterns of less than "
 			                 "%u characters",
 			                 RECORD_NAMES, RECORD_PATTERN);
-		strcpy(orders->patterns[orders->n_patterns++], pattern);
+		memcpy(orders->patterns[orders->n_patterns++], pattern, strlen(pattern));
 		p += len + (p[len] == ',');
 	}
 	return 0;

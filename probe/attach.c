@@ -10,15 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Exported: the way to a record that another copy of this library in the same process has, and to
  * its slots. */
 struct record *isolprobe_record_(void);
 void *isolprobe_slot_(unsigned int i);
 
 /* A program that is linked statically may not have it. */
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+#pragma weak dlsym
 
 struct attachment {
 	struct record *record;
@@ -209,13 +207,15 @@ static void introduce(struct record *record, enum record_how how)
 	__atomic_store_n(&record->head.state, RECORD_ATTACHED, __ATOMIC_RELEASE);
 }
 
-/* The record that another copy in this process has found: one is preloaded, one linked. If this is
- * the only one, it asks itself, and has none yet. */
-static void attach_to_other_copy(void)
+/*
+ * The record that another copy in this process has found: one is preloaded, one linked, and which
+ * of them begins first is the dynamic loader's choice. This one asks itself, too, and has none yet.
+ */
+static bool attach_to_copy(void *handle)
 {
 	void *symbols[] = {
-		&dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_record_") : NULL,
-		&dlsym ? dlsym(RTLD_DEFAULT, "isolprobe_slot_") : NULL,
+		dlsym(handle, "isolprobe_record_"),
+		dlsym(handle, "isolprobe_slot_"),
 	};
 	struct tick_slot *(*slot)(unsigned int i);
 	struct record *(*find)(void), *record;
@@ -223,19 +223,19 @@ static void attach_to_other_copy(void)
 	memcpy(&find, &symbols[0], sizeof(find));
 	memcpy(&slot, &symbols[1], sizeof(slot));
 	record = find && slot ? find() : NULL;
-	if (record)
-		attach_to(record, -1, slot);
+	return record && attach_to(record, -1, slot);
 }
 
-static void attach_by(int fd, const struct record_head *head, size_t size, enum record_how how)
+static void attach_to_other_copy(void)
 {
-	struct record *record;
+	if (&dlsym && !attach_to_copy(RTLD_DEFAULT))
+		attach_to_copy(RTLD_NEXT);
+}
 
-	if (head->version != RECORD_VERSION || size != RECORD_SIZE) {
-		refuse(fd);
-		return;
-	}
-	record = map_shared(fd, sizeof(*record));
+static void attach_by(int fd, enum record_how how)
+{
+	struct record *record = map_shared(fd, sizeof(*record));
+
 	if (!record)
 		return;
 	if (record->orders.pid != (uint32_t)getpid() ||
@@ -261,10 +261,17 @@ __attribute__((constructor(101))) static void attach(void)
 	size_t size;
 
 	/* A variable that tells of no record is not chisol's: it stays. */
-	if (fd >= 0 && is_record(fd, &head, &size)) {
-		attach_by(fd, &head, size, clean_environment());
+	if (fd < 0 || !is_record(fd, &head, &size)) {
+		attach_to_other_copy();
+	} else if (head.version == RECORD_VERSION && size == RECORD_SIZE) {
+		attach_by(fd, clean_environment());
 		close(fd);
-		return;
+	} else {
+		refuse(fd);
+		/* Behind a linked copy of another version comes chisol's own, preloaded. */
+		if (find_variable(RECORD_ENV_RESTORE "LD_PRELOAD"))
+			return;
+		clean_environment();
+		close(fd);
 	}
-	attach_to_other_copy();
 }

@@ -170,8 +170,8 @@ struct record_thread {
 	uint64_t first_ns, last_ns; /* of the looks at it */
 	uint32_t cpu;               /* that it was last seen on */
 	uint32_t hot_cpu;           /* of the workload's */
-	uint32_t isolation, isol_errno; /* enum record_isolation */
-	uint64_t handle; /* its pthread_t; 0: not known */
+	uint32_t isolation, isol_errno;     /* enum record_isolation */
+	uint64_t handle;                    /* its pthread_t; 0: not known */
 	uint64_t n_looks, n_hot, n_stacked; /* looks; on the workload's CPUs; with another there */
 	struct record_counts base, now;     /* at the begin of what is counted, and last */
 };

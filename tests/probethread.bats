@@ -340,3 +340,62 @@ ends() {
 	# ... and what programs link before none
 	refute grep -vE '^(isolprobe_|LIBISOLPROBE_)' <(nm -D --defined-only --format=just-symbols "$REPO/build/libisolprobe.so")
 }
+
+@test "a program that is linked with libisolprobe, too, shares the record with the preloaded copy" {
+	cat >linked.c <<-'END'
+		#include <isolprobe.h>
+		void *isolprobe_record_(void);
+		int main(void)
+		{
+			struct isolprobe probe;
+			isolprobe_begin(&probe, 0);
+			isolprobe_free(isolprobe_end(&probe));
+			return !isolprobe_record_();
+		}
+	END
+	gcc -I "$REPO/probe" -o with.a linked.c "$REPO/build/libisolprobe.a"
+	gcc -I "$REPO/probe" -o with.so linked.c -L "$REPO/build" -lisolprobe -Wl,-rpath,"$PWD"
+	ln -s "$REPO/build/libisolprobe.so" libisolprobe.so.0
+	local program
+	for program in ./with.a ./with.so; do
+		refute $program
+		follow $program
+		loaded
+		"$CHISOL" -c 1 --probe=watch -r json:json $program
+	done
+	gcc -static -I "$REPO/probe" -o static.a linked.c "$REPO/build/libisolprobe.a" || skip "cannot link statically"
+	follow ./static.a
+	loaded
+	threads '.looks_from_outside > 0'
+}
+
+@test "where the command's cpuset has no other CPU, chisol looks from outside, and says that" {
+	((EUID == 0)) || skip "needs root"
+	local set=/sys/fs/cgroup/cpuset/probethread-test
+	mkdir $set 2>/dev/null || skip "needs cgroup v1"
+	echo 1 >$set/cpuset.cpus
+	cat /sys/fs/cgroup/cpuset/cpuset.mems >$set/cpuset.mems
+	run sh -c "echo \$\$ >$set/tasks && exec \"\$@\"" sh \
+		"$CHISOL" -c 1 --probe=thread -r json:json -r text:text "$HABITS" nobodys-enemy
+	rmdir $set
+	[ "$status" -eq 0 ]
+	loaded
+	threads '.library.looks == 0 and .looks_from_outside > 1'
+	grep -q "found no CPU outside of the command's" text
+}
+
+@test "an independent tracer sees the library's thread send nothing to the CPU, and never run on it" {
+	((EUID == 0)) || skip "needs root"
+	[ -z "$(unshare -m true 2>&1)" ] || skip "needs unshare -m"
+	make -s -C "$REPO" build/tests/tools/{observe,disturb}
+	local tools=$REPO/build/tests/tools pid
+	"$CHISOL" -c 1 --probe=thread -r json:json "$tools/disturb" 1 beat 0 own &
+	pid=$!
+	sleep 2
+	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tools/observe" "$(pgrep -P $pid disturb)" >seen
+	wait $pid
+	cat seen
+	[ "$(cat seen)" = $'sent 0\nran 0' ]
+	loaded
+	threads '.library.looks > 10'
+}

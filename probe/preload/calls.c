@@ -157,6 +157,8 @@ void call_note(enum record_call_kind kind, void *site)
 		preload_syscall(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0))
 #define FIND(name) find_##name()
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's are reserved names */
+
 PASS_ON(RECORD_MUNMAP, int, munmap, (void *address, size_t length), (address, length),
         BY_KERNEL(int, munmap, address, length, 0, 0))
 PASS_ON(RECORD_MPROTECT, int, mprotect, (void *address, size_t length, int protection),
@@ -416,3 +418,5 @@ EXPORTED int pthread_setname_np(pthread_t thread, const char *name)
 		isolate_later(record, thread, name);
 	return 0;
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -188,7 +188,7 @@ static bool find_place(struct record *record)
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
 		sleep_ns(PLACE_PAUSE);
 	/* Without a place for this, what it has may do. */
-	preload_syscall(SYS_sched_setaffinity, 0, (long)(cpus->n_words * sizeof(*cpus->words)),
+	preload_syscall(SYS_sched_setaffinity, 0, (long)cpus->n_words * (long)sizeof(*cpus->words),
 	                (long)cpus->words, 0, 0, 0);
 	return is_off_workload(record);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "elf.h"
+#include "elf_file.h"
 
 #include <elf.h>
 #include <errno.h>

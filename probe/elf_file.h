@@ -3,8 +3,8 @@
  * What an executable file tells of itself that decides whether libisolprobe can be loaded into it
  * (elf(5)). The file is hostile input: every offset and length in it is checked against the file.
  */
-#ifndef PROBE_ELF_H
-#define PROBE_ELF_H
+#ifndef PROBE_ELF_FILE_H
+#define PROBE_ELF_FILE_H
 
 #include "../isolcore/sysroot.h"
 

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "../../probe/elf.h"
+#include "../../probe/elf_file.h"
 
 /* A file in memory with this content. */
 static int make_file(const void *bytes, size_t len)
