@@ -204,7 +204,10 @@ void report_probe_text(FILE *out, const struct run_report *report)
 	if (report->probe->follows && report->probe->threads.ended) {
 		report_threads_text(out, &report->probe->threads);
 		if (report->probe->unavailable)
-			report_line(out, "trace events", "not watched: %s",
+			report_line(out, "trace events", "not watched%s: %s",
+			            strcmp(report->req->probe.on_break, "none") != 0
+			                    ? ", and probe.on_break not done"
+			                    : "",
 			            report->probe->unavailable);
 		return;
 	}

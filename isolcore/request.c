@@ -298,11 +298,24 @@ static int settle_cpus(struct request *req, const struct system *sys, const stru
 	return 0;
 }
 
+static int settle_probe(const struct request *req, struct error *err)
+{
+	if (!policy_asked(req->probe.policy) || req->probe.mode != PROBE_THREAD ||
+	    !request_origin(req, "probe.on_break") || !strcmp(req->probe.on_break, "none"))
+		return 0;
+	return error_set(err, EINVAL,
+	                 "%s: probe.on_break is about single breaks, which --probe=thread (%s) "
+	                 "does not see: use --probe=watch",
+	                 request_origin(req, "probe.on_break"), request_origin(req, "probe.mode"));
+}
+
 int request_settle(struct request *req, struct error *err)
 {
 	int rc = settle_policies(req, err);
 
-	return rc ? rc : settle_isolation(req, err);
+	if (!rc)
+		rc = settle_isolation(req, err);
+	return rc ? rc : settle_probe(req, err);
 }
 
 int request_resolve(struct request *req, const struct system *sys, const struct cpumask *taken,

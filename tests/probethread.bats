@@ -388,11 +388,13 @@ ends() {
 	((EUID == 0)) || skip "needs root"
 	[ -z "$(unshare -m true 2>&1)" ] || skip "needs unshare -m"
 	make -s -C "$REPO" build/tests/tools/{observe,disturb}
-	local tools=$REPO/build/tests/tools pid
+	local tools=$REPO/build/tests/tools pid tid
 	"$CHISOL" -c 1 --probe=thread -r json:json "$tools/disturb" 1 beat 0 own &
 	pid=$!
 	sleep 2
-	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tools/observe" "$(pgrep -P $pid disturb)" >seen
+	tid=$(grep -lx chisol-probe "/proc/$(pgrep -P $pid disturb)"/task/*/comm | sed 's|/comm$||; s|.*/||')
+	[ "$tid" -gt 0 ]
+	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tools/observe" "$tid" >seen
 	wait $pid
 	cat seen
 	[ "$(cat seen)" = $'sent 0\nran 0' ]
