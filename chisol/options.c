@@ -80,10 +80,6 @@ static int act_report(struct options *o, const char *arg, struct error *err)
 	struct report_sink sink = { .fd = -1 };
 	int rc;
 
-	if (!strncmp(arg, "oslat-json", strlen("oslat-json")))
-		return error_set(err, EINVAL,
-		                 "--report oslat-json: its figures come from the probe, which this "
-		                 "version of chisol does not have; it takes text or json");
 	rc = report_sink_parse(&sink, arg, err);
 	if (rc)
 		return error_prefix(err, "--report");
@@ -178,8 +174,8 @@ static const struct option_row rows[] = {
 
 	{ 'r', "report", "FORMAT[:FILE]", .with = ~(ON(ACTION_DRY_RUN) | ON(ACTION_HOLD)),
 	  .act = act_report, .heading = "What to tell, and where",
-	  .help = "text, json, or jsonl (breaks as they are found), on standard error or\n"
-	          "in FILE; may be repeated;\n"
+	  .help = "text, json, jsonl (breaks as they are found) or oslat-json (of a command\n"
+	          "that ticks), on standard error or in FILE; may be repeated;\n"
 	          "with --check, --status, --restore and the like on standard output" },
 	{ 'P', "probe", "[=MODE]", .with = ON_PLAN, .key = "probe.mode", .no_arg = "auto",
 	  .help = "tell who broke the isolation, when and for how long: auto,\n"
@@ -425,7 +421,7 @@ static int check_command(const struct options *o, struct error *err)
 static int check_sinks(const struct options *o, struct error *err)
 {
 	if (o->action == ACTION_RUN || !o->n_sinks ||
-	    (o->n_sinks == 1 && !o->sinks[0].path && o->sinks[0].format != REPORT_JSONL))
+	    (o->n_sinks == 1 && !o->sinks[0].path && o->sinks[0].format <= REPORT_JSON))
 		return 0;
 	return error_set(err, EINVAL,
 	                 "--%s prints one report on standard output: --report takes text or json "

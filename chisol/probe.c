@@ -21,10 +21,10 @@ int probe_check_options(const struct options *options, struct error *err)
 		                 "--fail-on %s is about what the probe finds: add --probe",
 		                 options->fail_on & FAIL_ON_BROKEN ? "broken" : "inconclusive");
 	for (size_t i = 0; i < options->n_sinks; i++)
-		if (options->sinks[i].format == REPORT_JSONL)
-			return error_set(err, EINVAL,
-			                 "--report jsonl tells the breaks that the probe finds: "
-			                 "add --probe");
+		if (options->sinks[i].format > REPORT_JSON)
+			return error_set(
+				err, EINVAL, "--report %s tells what the probe finds: add --probe",
+				options->sinks[i].format == REPORT_JSONL ? "jsonl" : "oslat-json");
 	return 0;
 }
 

@@ -17,6 +17,7 @@ static const struct {
 	{ "text", REPORT_TEXT, report_text },
 	{ "json", REPORT_JSON, report_json },
 	{ "jsonl", REPORT_JSONL, report_jsonl },
+	{ "oslat-json", REPORT_OSLAT_JSON, report_oslat_json },
 };
 
 int report_sink_parse(struct report_sink *sink, const char *text, struct error *err)
@@ -36,7 +37,8 @@ int report_sink_parse(struct report_sink *sink, const char *text, struct error *
 		sink->path = text[len] ? xstrdup(text + len + 1) : NULL;
 		return 0;
 	}
-	return error_set(err, EINVAL, "unknown report format '%.*s': it is text, json or jsonl",
+	return error_set(err, EINVAL,
+	                 "unknown report format '%.*s': it is text, json, jsonl or oslat-json",
 	                 (int)len, text);
 }
 

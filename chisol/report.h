@@ -13,7 +13,9 @@
 enum report_format {
 	REPORT_TEXT,
 	REPORT_JSON,
-	REPORT_JSONL, /* breaks as they are found; the other two come after the run */
+	/* of runs only: */
+	REPORT_JSONL, /* breaks as they are found; the others come after the run */
+	REPORT_OSLAT_JSON,
 };
 
 struct probe;
@@ -63,6 +65,7 @@ void report_sink_close(struct report_sink *sink);
 void report_text(FILE *out, const struct run_report *report);
 void report_json(FILE *out, const struct run_report *report);
 void report_jsonl(FILE *out, const struct run_report *report); /* the last line */
+void report_oslat_json(FILE *out, const struct run_report *report);
 
 /* Prints "  label         text", folded. */
 #define REPORT_INDENT 16 /* two spaces, a label, two spaces */

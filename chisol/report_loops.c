@@ -3,7 +3,10 @@
 
 #include "../probe/figures.h"
 #include "../probe/join_json.h"
+#include "../probe/oslat.h"
 #include "escape.h"
+
+#include <sys/wait.h>
 
 static double us(uint64_t ns)
 {
@@ -198,4 +201,55 @@ json_t *json_loops(const struct run_report *report)
 	                 json_count(loop_watch_omitted(lw)), "startup_ns",
 	                 lw->joins ? json_count(lw->gaps.watch->grace) : json_null(), "cpus",
 	                 lw->joins ? json_gaps(lw) : json_null());
+}
+
+/* As a shell tells it. */
+static int return_code(const struct launch_result *result)
+{
+	if (!result->started)
+		return result->exit_status;
+	return WIFSIGNALED(result->wait_status) ? 128 + WTERMSIG(result->wait_status)
+	                                        : WEXITSTATUS(result->wait_status);
+}
+
+static const char *no_loop(const struct run_report *report)
+{
+	if (!report->result->started)
+		return "the command was not started";
+	if (!report->probe->loops.n_loops)
+		return "the command did not call isolprobe_begin(), see isolprobe(3)";
+	return "no loop of the command came to isolprobe_end()";
+}
+
+void report_oslat_json(FILE *out, const struct run_report *report)
+{
+	const struct launch_result *result = report->result;
+	const struct loop_watch *lw = &report->probe->loops;
+	_cleanup_free_ char *command = oslat_command(report->req->argv);
+	json_t *document = oslat_json(&(struct oslat_run){
+		.program = "chisol",
+		.command = command,
+		.start = result->began.tv_sec,
+		.end = result->ended.tv_sec,
+		.return_code = return_code(result),
+		.root = &report->sys->root,
+	});
+	bool any = false;
+
+	for (size_t i = 0; i < lw->n_loops; i++) {
+		const struct loop *loop = &lw->loops[i];
+		struct figures f;
+
+		/* How often it went round is told at its end only. */
+		if (!loop->ended || !loop->record)
+			continue;
+		figures_make(&f, loop->record, loop->record->cpu);
+		oslat_json_add(document, &f, loop->record);
+		any = true;
+	}
+	json_object_set_new(json_object_get(document, "chisol"), "unavailable",
+	                    json_text(any ? NULL : no_loop(report)));
+	json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	putc('\n', out);
+	json_decref(document);
 }

@@ -121,7 +121,7 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	refuses 'it takes broken, inconclusive or drift' -f nothing
 	refuses 'add --probe' -f broken
 	refuses 'add --probe' -r jsonl
-	refuses 'the probe, which this version of chisol does not have' -r oslat-json:x
+	refuses 'add --probe' -r oslat-json:x
 	refuses 'use --probe=watch' --probe=thread -s probe.on_break=stop
 	refuses 'add --probe=thread' -q vmstat_sync -s task_isolation.threads=worker
 	refuses 'nothing to activate' --probe=thread -s 'task_isolation.threads=worker*'

@@ -112,3 +112,17 @@ watched() {
 	"$TICKER" 200 fork
 	"$TICKER" 100 threads 4
 }
+
+@test "the figures of a loop in oslat's form are those of the program itself" {
+	"$CHISOL" -c 1 --probe -r oslat-json:oslat "$REPO/build/isolprobe" -D 1 -F oslat-json -o own
+	jq -e --slurpfile own own '.thread == $own[0].thread and .num_threads == 1 and .chisol.unavailable == null and
+		(."cmdline:" | endswith("-F oslat-json -o own"))' oslat
+	jq -e '.thread["0"] | .cpu == 1 and (.histogram | add) > 1000' oslat
+}
+
+@test "a command without a loop has no figures in oslat's form, and it says why" {
+	"$CHISOL" -c 1 --probe -r oslat-json:oslat true
+	jq -e '.num_threads == 0 and .thread == {} and (.chisol.unavailable | contains("isolprobe_begin"))' oslat
+	"$CHISOL" -c 1 --probe -r oslat-json:oslat "$TICKER" 200 exit >out
+	jq -e '.num_threads == 0 and (.chisol.unavailable | contains("isolprobe_end"))' oslat
+}

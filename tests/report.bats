@@ -93,7 +93,7 @@ setup_file() {
 @test "an unknown format is refused with the known ones" {
 	run "$CHISOL" -c 1 -r xml true
 	[ "$status" -eq 125 ]
-	[[ $output == *"'xml'"*"text, json or jsonl"* ]]
+	[[ $output == *"'xml'"*"text, json, jsonl or oslat-json"* ]]
 }
 
 @test "a report to '-' comes after what the command wrote to standard output" {

@@ -186,7 +186,7 @@ static void what_cannot_be_meant_is_refused(void **state)
 		{ "--status --root /tmp", "--root does not go with --status" },
 		{ "-r xml true", "'xml'" },
 		{ "-r json: true", "no file name" },
-		{ "-r oslat-json true", "this version of chisol does not have" },
+		{ "-C -r oslat-json", "--check prints one report" },
 		{ "-f x true", "it takes broken, inconclusive or drift" },
 		{ "--probe=x true", "it takes auto, watch or thread" },
 		{ "-C -r jsonl", "--check prints one report" },
