@@ -53,7 +53,7 @@ SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 CORE_SRC   := $(wildcard isolcore/*.c)
 PROBE_SRC  := $(wildcard probe/*.c)
-TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c gap_ring.c worst.c \
+TICK_SRC   := $(addprefix probe/,tick.c result.c clock.c histogram.c threshold.c gap_ring.c worst.c rseq.c \
 	      attach.c) # libisolprobe
 PRELOAD_SRC := $(wildcard probe/preload/*.c)
 CHISOL_SRC := $(wildcard chisol/*.c)

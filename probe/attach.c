@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,14 +39,16 @@ struct record *isolprobe_record_(void)
 	return attached_record();
 }
 
-/* A mapping of no length is doubled by mremap(2), and may become longer on the way. */
+/* A mapping of no length is doubled by mremap(2), and may become longer on the way. The system call
+ * itself, as the function may be one that counts the program's calls. */
 static struct tick_slot *map_slot(unsigned int i)
 {
-	void *slot = MAP_FAILED;
+	long slot = -1;
 
 	if (attachment->anchors[i])
-		slot = mremap(attachment->anchors[i], 0, TICK_SLOT_SIZE, MREMAP_MAYMOVE);
-	return slot == MAP_FAILED ? NULL : slot;
+		slot = syscall(SYS_mremap, attachment->anchors[i], 0, TICK_SLOT_SIZE,
+		               MREMAP_MAYMOVE, 0);
+	return slot == -1 ? NULL : (struct tick_slot *)slot;
 }
 
 struct tick_slot *attached_slot(unsigned int i)

@@ -96,18 +96,17 @@ static void find_loops(struct loop_watch *lw)
 /* A copy without pointers; or NULL, if it would lead astray who calculates with it. */
 static struct tick_record *copy_record(const struct tick_record *shared)
 {
+	static struct rseq_area some; /* not to be looked at */
 	struct tick_record *r = xcalloc(1, sizeof(*r));
-	bool has_rseq;
 
 	memcpy(r, shared, sizeof(*r));
-	has_rseq = r->rseq;
 	r->worst = (struct worst){ 0 };
 	r->first = NULL;
 	r->lists = NULL;
 	r->claim = NULL;
 	r->rings[0] = r->rings[1] = NULL;
 	r->n_first = r->room_first = r->n_learnt = 0;
-	r->rseq = has_rseq ? &r->begin : NULL; /* not to be followed */
+	r->rseq = r->rseq ? &some : NULL;
 	if (r->scale.mult && r->scale.shift < 64 && r->stage <= TICK_MEASURES)
 		return r;
 	free(r);
@@ -147,7 +146,8 @@ static bool is_running(const struct loop_watch *lw, const struct loop *loop)
 	const struct record_tick *shared = &lw->keep->record->ticks[loop->slot];
 	uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
 
-	return shared->round == loop->round && state == RECORD_TICK_RUNS;
+	return __atomic_load_n(&shared->round, __ATOMIC_RELAXED) == loop->round &&
+	       state == RECORD_TICK_RUNS;
 }
 
 static void read_loops(struct loop_watch *lw, bool last)

@@ -2,7 +2,6 @@
 #include "tick.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,66 +21,8 @@
 #define KEEP_WORST      64
 #define KEEP_FIRST      64
 
-/* rseq(2): the kernel demands this word before the abort address, as the C library told it. */
-#if defined(__x86_64__)
-#define RSEQ_SIGNATURE 0x53053053u
-#elif defined(__aarch64__)
-#define RSEQ_SIGNATURE 0xd428bc00u
-#endif
-
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
-
-/* The parts of struct rseq (linux/rseq.h, Linux 4.18) that matter here. */
-#define RSEQ_CPU 4 /* offset of cpu_id, 32 bits */
-#define RSEQ_CS  8 /* offset of rseq_cs, 64 bits */
-
-/* The sequence that nobody enters: no instruction is executed in data. */
-static const struct {
-	uint32_t signature, abort;
-} never = { RSEQ_SIGNATURE, 0 };
-
-/* struct rseq_cs, whose addresses are numbers: filled in once, always with the same values. */
-static struct {
-	uint32_t version, flags;
-	uint64_t start_ip, post_commit_offset, abort_ip;
-} sequence __attribute__((aligned(32)));
-
 static __thread struct tick_record *current;
 static __thread bool current_is_shared;
-
-static uint64_t sequence_address(void)
-{
-	__atomic_store_n(&sequence.start_ip, (uint64_t)(uintptr_t)&never.signature,
-	                 __ATOMIC_RELAXED);
-	__atomic_store_n(&sequence.post_commit_offset, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&sequence.abort_ip, (uint64_t)(uintptr_t)&never.abort, __ATOMIC_RELEASE);
-	return (uint64_t)(uintptr_t)&sequence;
-}
-
-/* The calling thread's struct rseq, if the C library has registered one. */
-static char *rseq_area(void)
-{
-	char *area;
-
-	if (!&__rseq_size || !&__rseq_offset || !__rseq_size)
-		return NULL;
-	area = (char *)__builtin_thread_pointer() + __rseq_offset;
-	return *(volatile int32_t *)(area + RSEQ_CPU) >= 0 ? area : NULL;
-}
-
-static uint32_t current_cpu(const struct tick_record *r)
-{
-	if (r->rseq)
-		return *(volatile uint32_t *)((char *)r->rseq - RSEQ_CS + RSEQ_CPU);
-	return (uint32_t)sched_getcpu();
-}
-
-static void arm(const struct tick_record *r)
-{
-	if (r->rseq)
-		__atomic_store_n(r->rseq, (uint64_t)(uintptr_t)&sequence, __ATOMIC_RELAXED);
-}
 
 static uint64_t count_switches(void)
 {
@@ -94,18 +35,18 @@ static uint64_t count_switches(void)
 
 static enum isolprobe_class classify(struct tick_record *r)
 {
-	uint64_t found = r->rseq ? __atomic_load_n(r->rseq, __ATOMIC_RELAXED) : 1;
+	enum rseq_state state = rseq_look(r->rseq);
 	uint64_t switches;
 
-	if (found == (uint64_t)(uintptr_t)&sequence)
+	if (state == RSEQ_ARMED)
 		return ISOLPROBE_INTERRUPT;
-	arm(r);
+	rseq_arm(r->rseq);
 	switches = count_switches();
 	if (switches != r->switches) {
 		r->switches = switches;
 		return ISOLPROBE_SWITCHED;
 	}
-	return found ? ISOLPROBE_INTERRUPT : ISOLPROBE_RETURN;
+	return state == RSEQ_CLEARED ? ISOLPROBE_RETURN : ISOLPROBE_INTERRUPT;
 }
 
 static void keep_worst(struct tick_record *r, const struct tick_gap *gap)
@@ -130,7 +71,7 @@ static struct tick_gap observe(struct tick_record *r, uint64_t start, uint64_t e
 {
 	enum isolprobe_class what = classify(r);
 
-	return (struct tick_gap){ end - start, start, current_cpu(r), what };
+	return (struct tick_gap){ end - start, start, rseq_cpu(r->rseq), what };
 }
 
 static void count_break(struct tick_record *r, const struct tick_gap *gap)
@@ -404,7 +345,6 @@ static uint64_t blind_cost(struct tick_record *r)
 int tick_begin(struct isolprobe *probe, const struct tick_options *options)
 {
 	struct tick_record *r;
-	char *area = rseq_area();
 	int rc;
 
 	*probe = (struct isolprobe){ .limit = UINT64_MAX };
@@ -418,14 +358,12 @@ int tick_begin(struct isolprobe *probe, const struct tick_options *options)
 		tick_free(r);
 		return rc;
 	}
-	if (area && sequence_address())
-		r->rseq = (uint64_t *)(void *)(area + RSEQ_CS);
-	arm(r);
+	r->rseq = rseq_begin();
 	r->blind_limit = blind_cost(r) + clock_steps(&r->scale, GUESS_NS);
 	if (options->threshold_ns)
 		r->threshold = clock_steps(&r->scale, options->threshold_ns) + 1;
 	r->shortest = r->min = UINT64_MAX;
-	r->cpu = current_cpu(r);
+	r->cpu = rseq_cpu(r->rseq);
 	r->begin_point = clock_now();
 	current = r;
 	current_is_shared = r->claim;
@@ -443,10 +381,9 @@ struct tick_record *tick_take(const struct isolprobe *probe)
 	if (!r)
 		return NULL;
 	current = NULL;
-	if (r->rseq && __atomic_load_n(r->rseq, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)&sequence)
-		__atomic_store_n(r->rseq, 0, __ATOMIC_RELAXED);
 	r->end = probe->last;
-	r->end_cpu = current_cpu(r);
+	r->end_cpu = rseq_cpu(r->rseq);
+	rseq_end(r->rseq);
 	r->end_point = clock_now();
 	r->ticks += probe->ticks;
 	/* The run was shorter than it takes to learn. */

@@ -6,11 +6,8 @@
  *
  * A record belongs to the thread that began it until tick_take() hands it over. All memory is
  * there, touched, before the first tick. Under chisol the record is in memory that chisol reads
- * (tick_slot.h); a child of fork() has none. Whether the kernel took the thread off its CPU is seen
- * without a system call: a pointer to a restartable sequence that is never entered lies in the area
- * that the C library has registered (rseq(2), glibc 2.35), and the kernel clears it whenever it
- * preempts, migrates or signals the thread. A program that uses such sequences itself overwrites
- * the pointer; then, and without the area, the count of context switches alone decides.
+ * (tick_slot.h); a child of fork() has none. Whether the thread was taken off its CPU is told by
+ * rseq.h, and where that is not known by the count of context switches alone.
  */
 #ifndef PROBE_TICK_H
 #define PROBE_TICK_H
@@ -21,6 +18,7 @@
 #include "gap_ring.h"
 #include "histogram.h"
 #include "isolprobe.h"
+#include "rseq.h"
 #include "worst.h"
 
 /* Of the breaks of one class. */
@@ -56,7 +54,7 @@ struct tick_record {
 	uint64_t shortest;    /* pass while the loop was learnt */
 	uint64_t min;         /* the shortest break */
 
-	uint64_t *rseq; /* the area, or NULL */
+	struct rseq_area *rseq; /* or NULL */
 	uint64_t switches;
 
 	uint64_t begin, end;  /* counter */

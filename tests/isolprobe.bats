@@ -304,6 +304,19 @@ interrupted() {
 	refute grep -q -i cause text
 }
 
+@test "without the C library's restartable sequences it has its own, and gives them back" {
+	local hog
+	taskset -c "$CPU" sh -c 'while :; do :; done' &
+	hog=$!
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 probe -D 1 -F json >json || true
+	kill "$hog"
+	wait "$hog" || true
+	jq -e '.measured[0] | .rseq and .breaks.by_class["switched-out"].count > 10' json
+	jq -e '[.measured[0].worst[:5][].cpu] | all(. == (env.CPU | tonumber))' json
+	[ -x "$REPO/build/tests/tools/ticker" ] || skip "needs build/tests/tools/ticker (make programs)"
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 "$REPO/build/tests/tools/ticker" 100 rseq
+}
+
 @test "help and version are printed" {
 	run -0 "$ISOLPROBE" --help
 	[[ $output == *--threshold*"Exit status"* ]]

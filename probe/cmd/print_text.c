@@ -77,7 +77,7 @@ static void print_head(FILE *out, const struct outcome *o)
 		      "too\n",
 		      out);
 	if (!run->measured[0].record->rseq)
-		fputs("No restartable sequences (glibc 2.35, Linux 4.18): kernel work in the thread "
+		fputs("No restartable sequences (Linux 4.18): kernel work in the thread "
 		      "counts as interrupt\n",
 		      out);
 	for (unsigned int i = 0; i < DOUBTS; i++)

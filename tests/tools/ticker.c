@@ -8,12 +8,15 @@
  *	ticker MS threads N	in N threads at once
  *	ticker MS fork		forks in the middle; the child ticks on with what it has
  *	ticker MS exit		without isolprobe_end()
+ *	ticker MS rseq		and then has restartable sequences of its own; and before
  *	ticker MS late		is busy with something else for as long before
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,6 +102,38 @@ static int with_fork(void)
 	return status ? 7 : 0;
 }
 
+#ifdef __aarch64__
+#define SIGNATURE 0xd428bc00
+#else
+#define SIGNATURE 0x53053053
+#endif
+
+static bool register_area(void *area, int flags)
+{
+	return !syscall(SYS_rseq, area, 32, flags, SIGNATURE);
+}
+
+/* To be run without those of the C library: GLIBC_TUNABLES=glibc.pthread.rseq=0. */
+static int with_sequences(void)
+{
+	static char area[32] __attribute__((aligned(32)));
+	struct isolprobe_result *result;
+	struct isolprobe probe;
+	int rc = 0;
+
+	tick_once();
+	if (!register_area(area, 0))
+		return 8;
+	if (isolprobe_begin(&probe, 2000))
+		return 3;
+	tick_for(&probe, (double)ms);
+	result = isolprobe_end(&probe);
+	if (!result || !(result->doubts & ISOLPROBE_NO_RSEQ))
+		rc = 9;
+	isolprobe_free(result);
+	return register_area(area, 1) ? rc : 10;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[2] : "";
@@ -111,6 +146,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!strcmp(how, "threads"))
 		return in_threads(n);
+	if (!strcmp(how, "rseq"))
+		return with_sequences();
 	if (!strcmp(how, "fork"))
 		return with_fork();
 	if (!strcmp(how, "exit")) {

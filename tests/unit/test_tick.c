@@ -243,7 +243,7 @@ static void a_programs_own_sequences_are_left_alone(void **state)
 	foreign.length = 1;
 	foreign.abort = (uint64_t)(uintptr_t)&words[1];
 	begin(&probe, &options);
-	slot = tick_current()->rseq;
+	slot = &tick_current()->rseq->rseq_cs;
 	while (slot) { /* until nothing interrupts in between */
 		uint64_t ours;
 
