@@ -51,7 +51,7 @@ static int open_watch(struct probe *probe, const struct system *sys, const struc
 		probe->watch.grace = req->verdict.grace * 1000000ull;
 		probe->watches = true;
 		/* Of another version it may hold fewer. */
-		probe->holder = holder && n_held >= probe->watch.events.n_formats ? holder : 0;
+		probe->holder = holder && n_held >= probe->watch.events.formats.n ? holder : 0;
 		return 0;
 	}
 	if (req->probe.mode == PROBE_WATCH && req->probe.policy == POLICY_REQUIRE &&

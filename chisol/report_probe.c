@@ -237,9 +237,9 @@ void report_probe_text(FILE *out, const struct run_report *report)
 		            "send, the sender is not known",
 		            list);
 	}
-	for (size_t i = 0; i < tw->events.missing.n; i++)
+	for (size_t i = 0; i < tw->events.formats.missing.n; i++)
 		report_line(out, i ? "" : "not watched", "%s: this kernel does not have it",
-		            tw->events.missing.names[i]);
+		            tw->events.formats.missing.names[i]);
 }
 
 static json_t *json_number_or_null(bool known, uint64_t n)
@@ -381,7 +381,8 @@ json_t *json_probe(const struct run_report *report)
 		"window_ns",
 		json_number_or_null(watched || followed, watched ? tw->ended - tw->began
 	                                                         : threads->ended - threads->began),
-		"cpus", cpus, "worst", worst, "events_missing", json_strings(&tw->events.missing));
+		"cpus", cpus, "worst", worst, "events_missing",
+		json_strings(&tw->events.formats.missing));
 	json_object_set_new(
 		json, "events_held_by",
 		json_number_or_null(report->probe->holder, (uint64_t)report->probe->holder));

@@ -4,111 +4,17 @@
 #include "tracefs.h"
 
 #include <errno.h>
-#include <event-parse.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#define REMOTE_RING  ((size_t)256u * 1024)
-#define SENT_MAX_AGE 100000000u /* ns; an interrupt that was sent longer ago is not this one */
-#define CLOCK_STEP   1000000u /* ns; less is an interrupt between taking the time and writing it */
-#define CLOSE_LONG   1000000  /* ns; closing took so long because it was the event's last user */
-#define CLOSE_TURN   5000000  /* ns; opening all events takes about as long */
-#define IN_INTERRUPT 0x18u    /* common_flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ */
-#define INIT_PID_NS  0xEFFFFFFCu /* inode of the first pid namespace (include/linux/proc_ns.h) */
-
-/* What is read of an event. */
-enum field {
-	FIELD_PID,   /* common_pid, of every event */
-	FIELD_FLAGS, /* common_flags, of every event */
-	FIELD_NUMBER,
-	FIELD_FUNCTION,
-	FIELD_LENGTH,
-	FIELD_TEXT,
-	FIELD_OTHER,
-	FIELD_PRIO,
-	FIELD_STATE,
-	FIELD_TARGET, /* the CPU that it is about */
-	N_FIELDS,
-};
-
-struct trace_row {
-	const char *system, *name;
-	enum trace_op op;
-	enum trace_source source;
-	const char *arch;   /* where the event is; NULL: everywhere */
-	const char *filter; /* what is compared with the watched CPUs; NULL: every event counts */
-	bool remote;        /* happens on another CPU than the one that it is about */
-	const char *field[N_FIELDS];
-};
-
-#define X86   "x86_64"
-#define ARM64 "aarch64"
-#define VECTOR(name_, source_)                                                  \
-	{ "irq_vectors", name_ "_entry", TRACE_ENTER, source_, .arch = X86 },   \
-	{                                                                       \
-		"irq_vectors", name_ "_exit", TRACE_LEAVE, source_, .arch = X86 \
-	}
-
-/* Linux 4.18 to 6.18. The names of fields are the kernel's. */
-static const struct trace_row rows[] = {
-	VECTOR("local_timer", TRACE_TIMER),
-	VECTOR("reschedule", TRACE_RESCHEDULE),
-	VECTOR("call_function", TRACE_CALL_FUNCTION),
-	VECTOR("call_function_single", TRACE_CALL_FUNCTION),
-	VECTOR("thermal_apic", TRACE_THERMAL),
-	VECTOR("x86_platform_ipi", TRACE_PLATFORM_IPI),
-	VECTOR("spurious_apic", TRACE_SPURIOUS),
-	VECTOR("error_apic", TRACE_ERROR),
-	/* Its exit cannot be sampled: sampling itself uses irq_work. */
-	{ "irq_vectors", "irq_work_entry", TRACE_POINT, TRACE_IRQ_WORK, .arch = X86 },
-	{ "ipi", "ipi_entry", TRACE_ENTER, TRACE_IPI, .arch = ARM64 },
-	{ "ipi", "ipi_exit", TRACE_LEAVE, TRACE_IPI, .arch = ARM64 },
-	{ "irq", "irq_handler_entry", TRACE_ENTER, TRACE_DEVICE,
-	  .field = { [FIELD_NUMBER] = "irq", [FIELD_TEXT] = "name" } },
-	{ "irq", "irq_handler_exit", TRACE_LEAVE, TRACE_DEVICE,
-	  .field = { [FIELD_NUMBER] = "irq" } },
-	{ "irq", "softirq_entry", TRACE_ENTER, TRACE_SOFTIRQ, .field = { [FIELD_NUMBER] = "vec" } },
-	{ "irq", "softirq_exit", TRACE_LEAVE, TRACE_SOFTIRQ, .field = { [FIELD_NUMBER] = "vec" } },
-	{ "nmi", "nmi_handler", TRACE_POINT, TRACE_NMI,
-	  .field = { [FIELD_FUNCTION] = "handler", [FIELD_LENGTH] = "delta_ns" } },
-	{ "exceptions", "page_fault_user", TRACE_POINT, TRACE_FAULT, .field = { 0 } },
-	{ "exceptions", "page_fault_kernel", TRACE_POINT, TRACE_FAULT, .field = { 0 } },
-	{ "context_tracking", "user_exit", TRACE_ENTER, TRACE_KERNEL, .field = { 0 } },
-	{ "context_tracking", "user_enter", TRACE_LEAVE, TRACE_KERNEL, .field = { 0 } },
-	{ "timer", "hrtimer_start", TRACE_ARMED, TRACE_TIMER,
-	  .field = { [FIELD_NUMBER] = "hrtimer" } },
-	{ "timer", "hrtimer_expire_entry", TRACE_FUNCTION, TRACE_TIMER,
-	  .field = { [FIELD_FUNCTION] = "function", [FIELD_NUMBER] = "hrtimer" } },
-	{ "timer", "timer_expire_entry", TRACE_FUNCTION, TRACE_NOTHING,
-	  .field = { [FIELD_FUNCTION] = "function" } },
-	{ "workqueue", "workqueue_execute_start", TRACE_FUNCTION, TRACE_NOTHING,
-	  .field = { [FIELD_FUNCTION] = "function" } },
-	{ "csd", "csd_function_entry", TRACE_FUNCTION, TRACE_CALL_FUNCTION,
-	  .field = { [FIELD_FUNCTION] = "func", [FIELD_NUMBER] = "csd" } },
-	{ "sched", "sched_switch", TRACE_SWITCH, TRACE_TASK,
-	  .field = { [FIELD_OTHER] = "next_pid",
-	             [FIELD_TEXT] = "next_comm",
-	             [FIELD_PRIO] = "next_prio",
-	             [FIELD_STATE] = "prev_state" } },
-	{ "sched", "sched_migrate_task", TRACE_MOVED, TRACE_MIGRATION, .filter = "orig_cpu",
-	  .remote = true, .field = { [FIELD_OTHER] = "pid", [FIELD_TARGET] = "orig_cpu" } },
-	/* Reschedule interrupts only: they have no function to run (smp_send_reschedule()). */
-	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_RESCHEDULE, .filter = "callback == 0 && cpu",
-	  .remote = true, .field = { [FIELD_TARGET] = "cpu" } },
-	/* A function for another CPU, whether or not it takes an interrupt of its own. */
-	{ "csd", "csd_queue_cpu", TRACE_SENT, TRACE_CALL_FUNCTION, .filter = "cpu", .remote = true,
-	  .field = { [FIELD_TARGET] = "cpu", [FIELD_NUMBER] = "csd" } },
-};
-
-/* An event of this kernel. */
-struct trace_format {
-	const struct trace_row *row;
-	unsigned int id;
-	struct tep_format_field *field[N_FIELDS]; /* owned by te->tep */
-};
+#define REMOTE_RING ((size_t)256u * 1024)
+#define CLOCK_STEP  1000000u /* ns; less is an interrupt between taking the time and writing it */
+#define CLOSE_LONG  1000000  /* ns; closing took so long because it was the event's last user */
+#define CLOSE_TURN  5000000  /* ns; opening all events takes about as long */
+#define INIT_PID_NS 0xEFFFFFFCu /* inode of the first pid namespace (include/linux/proc_ns.h) */
 
 /* A new task. */
 struct trace_fork {
@@ -116,76 +22,19 @@ struct trace_fork {
 	pid_t parent, child;
 };
 
-/* What was done to a watched CPU by another. */
-struct trace_sent {
-	uint64_t time;
-	unsigned int to, from;
-	enum trace_op op; /* TRACE_SENT or TRACE_MOVED */
-	enum trace_source source;
-	pid_t by, other;
-	uint64_t number; /* of a function for another CPU: tells it from others on their way */
-};
-
-static int load_format(struct trace_events *te, const struct sysroot *tracefs,
-                       const struct trace_row *row)
-{
-	_cleanup_free_ char *path = xasprintf("events/%s/%s/format", row->system, row->name),
-			    *text = NULL;
-	struct trace_format format = { .row = row };
-	struct tep_event *event;
-
-	if (sysroot_read_limit(tracefs, path, SYSROOT_SMALL, &text, NULL))
-		return -ENOENT;
-	if (tep_parse_format(te->tep, &event, text, strlen(text), row->system) || !event)
-		return -EINVAL;
-	format.id = (unsigned int)event->id;
-	format.field[FIELD_PID] = tep_find_common_field(event, "common_pid");
-	format.field[FIELD_FLAGS] = tep_find_common_field(event, "common_flags");
-	if (!format.field[FIELD_PID] || !format.field[FIELD_FLAGS])
-		return -EINVAL;
-	for (size_t i = FIELD_FLAGS + 1; i < N_FIELDS; i++) {
-		if (!row->field[i])
-			continue;
-		format.field[i] = tep_find_field(event, row->field[i]);
-		if (!format.field[i])
-			return -EINVAL;
-	}
-	te->formats =
-		xgrow(te->formats, te->n_formats + 1, &te->formats_room, sizeof(*te->formats));
-	te->formats[te->n_formats++] = format;
-	return 0;
-}
-
-static void load_formats(struct trace_events *te, const struct sysroot *tracefs)
-{
-	te->tep = tep_alloc();
-	if (!te->tep)
-		mem_exhausted();
-	tep_set_file_bigendian(te->tep, tep_is_local_bigendian(te->tep) ? TEP_BIG_ENDIAN
-	                                                                : TEP_LITTLE_ENDIAN);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *name = xasprintf("%s:%s", rows[i].system, rows[i].name);
-
-		if (rows[i].arch && strcmp(rows[i].arch, te->sys->machine.arch) != 0)
-			continue;
-		if (load_format(te, tracefs, &rows[i]))
-			namelist_add(&te->missing, name);
-	}
-}
-
 /* "cpu & CPUS{1-3}" (Linux 6.6), or "cpu == 1 || cpu == 2 || ..." */
 static void filter_cpus(const struct trace_events *te, const struct trace_format *format, int fd)
 {
 	_cleanup_free_ char *list = cpumask_list(&te->cpus), *filter = NULL;
 
 	/* What is not filtered here is passed over when it is read. */
-	filter = xasprintf("%s & CPUS{%s}", format->row->filter, list);
+	filter = xasprintf("%s & CPUS{%s}", format->filter, list);
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
 		return;
 	free(take_ptr(&filter));
 	cpumask_for_each (cpu, &te->cpus) {
 		char *longer = xasprintf("%s%s%s == %ld", filter ? filter : "",
-		                         filter ? " || " : "", format->row->filter, cpu);
+		                         filter ? " || " : "", format->filter, cpu);
 
 		free(filter);
 		filter = longer;
@@ -202,28 +51,27 @@ static void keep_fd(struct trace_events *te, int fd)
 static int cannot_open(const struct trace_format *format, unsigned int cpu, int rc,
                        struct error *err)
 {
-	return error_errno(err, -rc, "cannot open trace event %s:%s on CPU %u%s",
-	                   format->row->system, format->row->name, cpu,
-	                   rc == -EACCES || rc == -EPERM ? ", which takes root or CAP_PERFMON"
-	                                                 : "");
+	return error_errno(
+		err, -rc, "cannot open trace event %s:%s on CPU %u%s", format->system, format->name,
+		cpu, rc == -EACCES || rc == -EPERM ? ", which takes root or CAP_PERFMON" : "");
 }
 
 static int open_on(struct trace_events *te, const struct ring *ring, struct error *err)
 {
 	bool watched = cpumask_test(&te->cpus, ring->cpu);
 
-	for (size_t i = 0; i < te->n_formats; i++) {
-		const struct trace_row *row = te->formats[i].row;
+	for (size_t i = 0; i < te->formats.n; i++) {
+		const struct trace_format *format = &te->formats.list[i];
 		int fd;
 
-		if (!watched && !row->remote)
+		if (!watched && !format->remote)
 			continue;
-		fd = ring_add(ring, te->formats[i].id);
+		fd = ring_add(ring, format->id);
 		if (fd < 0)
-			return cannot_open(&te->formats[i], ring->cpu, fd, err);
+			return cannot_open(format, ring->cpu, fd, err);
 		keep_fd(te, fd);
-		if (row->filter)
-			filter_cpus(te, &te->formats[i], fd);
+		if (format->filter)
+			filter_cpus(te, format, fd);
 	}
 	return 0;
 }
@@ -273,7 +121,7 @@ static int look_up(struct trace_events *te, struct error *err)
 	int rc = tracefs_open(&tracefs, &te->sys->root, err);
 
 	if (!rc)
-		load_formats(te, &tracefs);
+		trace_formats_load(&te->formats, &tracefs, te->sys->machine.arch);
 	return rc;
 }
 
@@ -284,11 +132,11 @@ int trace_events_hold(struct trace_events *te, const struct system *sys, unsigne
 
 	*te = (struct trace_events){ .sys = sys };
 	rc = look_up(te, err);
-	for (size_t i = 0; !rc && i < te->n_formats; i++) {
-		int fd = ring_hold(cpu, te->formats[i].id);
+	for (size_t i = 0; !rc && i < te->formats.n; i++) {
+		int fd = ring_hold(cpu, te->formats.list[i].id);
 
 		if (fd < 0)
-			return cannot_open(&te->formats[i], cpu, fd, err);
+			return cannot_open(&te->formats.list[i], cpu, fd, err);
 		keep_fd(te, fd);
 	}
 	return rc;
@@ -367,99 +215,13 @@ void trace_events_close(struct trace_events *te)
 		ring_close(&te->rings[i]);
 	free(te->fds);
 	free(te->rings);
-	free(te->formats);
-	free(te->sent);
 	free(te->forks);
-	free(te->timers);
-	if (te->tep)
-		tep_free(te->tep);
+	trace_formats_free(&te->formats);
+	senders_free(&te->senders);
 	cpumask_free(&te->cpus);
 	cpumask_free(&te->spared);
-	namelist_free(&te->missing);
 	tasks_free(&te->tasks);
 	*te = (struct trace_events){ 0 };
-}
-
-static uint64_t number_of(const struct trace_format *format, enum field field,
-                          const struct ring_record *record)
-{
-	struct tep_format_field *f = format->field[field];
-	unsigned long long value = 0;
-
-	if (!f || (size_t)f->offset + (size_t)f->size > record->size ||
-	    tep_read_number_field(f, record->data, &value))
-		return 0;
-	return value;
-}
-
-/* The bytes of a field, which may stand behind the fixed part (__data_loc). */
-static const char *bytes_of(const struct trace_format *format, enum field field,
-                            const struct ring_record *record, size_t *size)
-{
-	struct tep_format_field *f = format->field[field];
-	size_t offset;
-
-	*size = 0;
-	if (!f || (size_t)f->offset + (size_t)f->size > record->size)
-		return NULL;
-	offset = (size_t)f->offset;
-	*size = (size_t)f->size;
-	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
-		uint32_t location;
-
-		if (f->size != sizeof(location))
-			return NULL;
-		memcpy(&location, (const char *)record->data + offset, sizeof(location));
-		offset = location & 0xffff;
-		*size = location >> 16;
-	}
-	if (offset + *size > record->size)
-		return NULL;
-	return (const char *)record->data + offset;
-}
-
-static const struct trace_format *format_of(const struct trace_events *te,
-                                            const struct ring_record *record)
-{
-	uint16_t id;
-
-	if (record->size < sizeof(id))
-		return NULL;
-	memcpy(&id, record->data, sizeof(id));
-	for (size_t i = 0; i < te->n_formats; i++)
-		if (te->formats[i].id == id)
-			return &te->formats[i];
-	return NULL;
-}
-
-static void note_sent(struct trace_events *te, struct trace_sent sent)
-{
-	size_t at = te->n_sent;
-
-	if (!cpumask_test(&te->cpus, sent.to))
-		return;
-	te->sent = xgrow(te->sent, te->n_sent + 1, &te->sent_room, sizeof(*te->sent));
-	for (; at && te->sent[at - 1].time > sent.time; at--)
-		te->sent[at] = te->sent[at - 1];
-	te->sent[at] = sent;
-	te->n_sent++;
-}
-
-static void note_remote(struct trace_events *te, const struct ring *ring,
-                        const struct ring_record *record, const struct trace_format *format)
-{
-	struct trace_sent sent = {
-		.time = record->time,
-		.to = (unsigned int)number_of(format, FIELD_TARGET, record),
-		.from = ring->cpu,
-		.op = format->row->op,
-		.source = format->row->source,
-		.by = (pid_t)number_of(format, FIELD_PID, record),
-		.other = (pid_t)number_of(format, FIELD_OTHER, record),
-		.number = number_of(format, FIELD_NUMBER, record),
-	};
-
-	note_sent(te, sent);
 }
 
 static void note_fork(struct trace_events *te, const struct ring_record *record)
@@ -489,6 +251,7 @@ static void first_look(void *ctx, const struct ring *ring, const struct ring_rec
 {
 	struct trace_events *te = ctx;
 	const struct trace_format *format;
+	struct trace_event event = { .time = record->time, .cpu = ring->cpu };
 
 	if (record->type == PERF_RECORD_FORK)
 		note_fork(te, record);
@@ -496,9 +259,12 @@ static void first_look(void *ctx, const struct ring *ring, const struct ring_rec
 		te->lost_elsewhere += record->lost;
 	if (record->type != PERF_RECORD_SAMPLE)
 		return;
-	format = format_of(te, record);
-	if (format && format->row->remote)
-		note_remote(te, ring, record, format);
+	format = trace_formats_find(&te->formats, record->data, record->size);
+	if (!format || !format->remote)
+		return;
+	trace_format_decode(format, record->data, record->size, &event);
+	if (cpumask_test(&te->cpus, event.target))
+		senders_note(&te->senders, &event);
 }
 
 struct second_look {
@@ -508,87 +274,13 @@ struct second_look {
 	uint64_t last;
 };
 
-static void drop_sent(struct trace_events *te, size_t i)
-{
-	te->n_sent--;
-	memmove(&te->sent[i], &te->sent[i + 1], (te->n_sent - i) * sizeof(*te->sent));
-}
-
-/*
- * Of reschedule interrupts, the first that was sent since the last came: the others were sent while
- * it was on its way, and came with it. Functions are told apart by their number.
- */
-static void find_sender(struct trace_events *te, struct trace_event *event)
-{
-	for (size_t i = 0; i < te->n_sent && te->sent[i].time <= event->time;) {
-		const struct trace_sent *sent = &te->sent[i];
-
-		if (sent->op != TRACE_SENT || sent->to != event->cpu ||
-		    sent->source != event->source || sent->number != event->number) {
-			i++;
-			continue;
-		}
-		if (event->time - sent->time <= SENT_MAX_AGE &&
-		    (!event->has_sender || event->source == TRACE_CALL_FUNCTION)) {
-			event->has_sender = true;
-			event->sender = sent->by;
-			event->sender_cpu = sent->from;
-		}
-		drop_sent(te, i);
-	}
-}
-
-/* Timers are on eight bytes at least. */
-static struct trace_timer *timer_of(const struct trace_events *te, uint64_t timer)
-{
-	return &te->timers[(timer >> 3 ^ timer >> 15) % TRACE_TIMERS];
-}
-
-/* A timer that is armed again by an interrupt is still of who armed it first. */
-static void note_armed(struct trace_events *te, const struct trace_event *event)
-{
-	if (!te->timers)
-		te->timers = xcalloc(TRACE_TIMERS, sizeof(*te->timers));
-	*timer_of(te, event->number) =
-		(struct trace_timer){ .timer = event->number, .by = event->pid, .cpu = event->cpu };
-}
-
-/* Nobody is to blame for those that the idle task arms. */
-static void find_armer(const struct trace_events *te, struct trace_event *event)
-{
-	const struct trace_timer *armed = te->timers ? timer_of(te, event->number) : NULL;
-
-	if (!armed || armed->timer != event->number || !armed->by)
-		return;
-	event->has_sender = true;
-	event->sender = armed->by;
-	event->sender_cpu = armed->cpu;
-}
-
 /* Tasks that were moved away from the CPU before the event. */
 static void pass_moved(struct second_look *look, unsigned int cpu, uint64_t time)
 {
-	struct trace_events *te = look->te;
+	struct trace_event moved;
 
-	for (size_t i = 0; i < te->n_sent && te->sent[i].time <= time;) {
-		const struct trace_sent sent = te->sent[i];
-		struct trace_event event = { .time = sent.time,
-			                     .cpu = cpu,
-			                     .op = TRACE_MOVED,
-			                     .source = TRACE_MIGRATION,
-			                     .pid = sent.by,
-			                     .other = sent.other,
-			                     .has_sender = true,
-			                     .sender = sent.by,
-			                     .sender_cpu = sent.from };
-
-		if (sent.op != TRACE_MOVED || sent.to != cpu) {
-			i++;
-			continue;
-		}
-		drop_sent(te, i);
-		look->fn(look->ctx, cpu, &event, 0, event.time);
-	}
+	while (senders_take_moved(&look->te->senders, cpu, time, &moved))
+		look->fn(look->ctx, cpu, &moved, 0, moved.time);
 }
 
 static void second_look(void *ctx, const struct ring *ring, const struct ring_record *record)
@@ -597,52 +289,27 @@ static void second_look(void *ctx, const struct ring *ring, const struct ring_re
 	struct trace_events *te = look->te;
 	const struct trace_format *format;
 	struct trace_event event = { .cpu = ring->cpu };
-	const char *text;
-	size_t size;
 
 	if (record->type == PERF_RECORD_LOST) {
 		look->fn(look->ctx, ring->cpu, NULL, record->lost, record->time);
 		return;
 	}
-	format = record->type == PERF_RECORD_SAMPLE ? format_of(te, record) : NULL;
-	if (!format || format->row->remote)
+	if (record->type != PERF_RECORD_SAMPLE)
+		return;
+	format = trace_formats_find(&te->formats, record->data, record->size);
+	if (!format || format->remote)
 		return;
 	if (record->time + CLOCK_STEP < look->last)
 		te->clock_steps++;
 	look->last = event.time = record->time > look->last ? record->time : look->last;
-	event.op = format->row->op;
-	event.source = format->row->source;
-	event.pid = (pid_t)number_of(format, FIELD_PID, record);
-	event.number = number_of(format, FIELD_NUMBER, record);
-	event.function = number_of(format, FIELD_FUNCTION, record);
-	event.length = number_of(format, FIELD_LENGTH, record);
-	event.other = (pid_t)number_of(format, FIELD_OTHER, record);
-	event.prio = (int)number_of(format, FIELD_PRIO, record);
-	event.state = number_of(format, FIELD_STATE, record);
+	trace_format_decode(format, record->data, record->size, &event);
 	if (event.op == TRACE_ARMED) {
-		if (!(number_of(format, FIELD_FLAGS, record) & IN_INTERRUPT))
-			note_armed(te, &event);
+		senders_note_armed(&te->senders, &event);
 		return;
 	}
-	text = bytes_of(format, FIELD_TEXT, record, &size);
-	if (text)
-		snprintf(event.text, sizeof(event.text), "%.*s", (int)size, text);
 	pass_moved(look, ring->cpu, event.time);
-	if (event.source == TRACE_RESCHEDULE || event.source == TRACE_CALL_FUNCTION)
-		find_sender(te, &event);
-	if (event.op == TRACE_FUNCTION && event.source == TRACE_TIMER)
-		find_armer(te, &event);
+	senders_find(&te->senders, &event);
 	look->fn(look->ctx, ring->cpu, &event, 0, event.time);
-}
-
-static void forget_old_sent(struct trace_events *te, uint64_t horizon)
-{
-	size_t n = 0;
-
-	while (n < te->n_sent && te->sent[n].time + SENT_MAX_AGE < horizon)
-		n++;
-	te->n_sent -= n;
-	memmove(te->sent, te->sent + n, te->n_sent * sizeof(*te->sent));
 }
 
 void trace_events_read(struct trace_events *te, uint64_t horizon, trace_events_fn *fn, void *ctx)
@@ -650,7 +317,6 @@ void trace_events_read(struct trace_events *te, uint64_t horizon, trace_events_f
 	for (size_t i = 0; i < te->n_rings; i++) {
 		struct ring *ring = &te->rings[i];
 		uint64_t cursor = ring->tail;
-
 		bool full = ring_is_full(ring);
 
 		ring_read(ring, &cursor, horizon, first_look, te);
@@ -674,6 +340,5 @@ void trace_events_read(struct trace_events *te, uint64_t horizon, trace_events_f
 		if (full)
 			fn(ctx, ring->cpu, NULL, 1, look.last);
 	}
-	if (te->n_sent)
-		forget_old_sent(te, horizon);
+	senders_forget(&te->senders, horizon);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's trace events on given CPUs: which there are, what they mean for a task that is not
- * to be interrupted, and reading them in order.
+ * The kernel's trace events on given CPUs: opening them, reading them in order, and telling of each
+ * who is behind it.
  *
- * Owns one ring and one descriptor per event and CPU. Formats differ between kernels and are read
- * through libtraceevent. An event that the kernel does not have is listed and otherwise missed by
- * nobody. Times are CLOCK_MONOTONIC in ns, which is one clock for all CPUs.
+ * Owns one ring and one descriptor per event and CPU. Times are CLOCK_MONOTONIC in ns, which is one
+ * clock for all CPUs.
  *
  * The first to open an event and the last to close it make the kernel patch its text: about 400
  * function-call interrupts on every CPU of the machine for all events, and closing waits for two
@@ -22,71 +21,10 @@
 
 #include "../isolcore/machine.h"
 #include "ring.h"
+#include "senders.h"
 #include "tasks.h"
 
-/* What takes the CPU from the task. */
-enum trace_source {
-	TRACE_NOTHING,
-	TRACE_TIMER, /* local timer interrupt */
-	TRACE_RESCHEDULE,
-	TRACE_CALL_FUNCTION, /* another CPU wants a function run here */
-	TRACE_IRQ_WORK,
-	TRACE_THERMAL,
-	TRACE_PLATFORM_IPI,
-	TRACE_SPURIOUS,
-	TRACE_ERROR,
-	TRACE_IPI, /* of a kind that the event does not tell (arm64) */
-	TRACE_DEVICE,
-	TRACE_SOFTIRQ,
-	TRACE_NMI,
-	TRACE_FAULT,
-	TRACE_KERNEL, /* user mode left: system call or exception */
-	TRACE_TASK,   /* another task */
-	TRACE_SLEEP,  /* the command waits */
-	TRACE_MIGRATION,
-};
-
-enum trace_op {
-	TRACE_ENTER,
-	TRACE_LEAVE,
-	TRACE_POINT,    /* of no known length, or of one that the event tells */
-	TRACE_SWITCH,   /* to another task */
-	TRACE_MOVED,    /* a task that waits was moved to another CPU */
-	TRACE_FUNCTION, /* tells what the innermost interval does */
-	TRACE_SENT,     /* to another CPU: an interrupt, or a function to run; not passed on */
-	TRACE_ARMED,    /* a timer was, by the current task; not passed on */
-};
-
-#define TRACE_TEXT 32
-
-struct trace_event {
-	uint64_t time;
-	unsigned int cpu;
-	enum trace_op op;
-	enum trace_source source;
-	pid_t pid;             /* the current task; of TRACE_SWITCH the one before */
-	uint64_t number;       /* interrupt or softirq number */
-	uint64_t function;     /* a kernel address; 0: none */
-	uint64_t length;       /* TRACE_POINT, ns */
-	char text[TRACE_TEXT]; /* device, or the next task's name */
-	pid_t other;           /* TRACE_SWITCH: the next task; TRACE_MOVED: the one moved */
-	int prio;              /* of the next task: under 100 is real-time (kernel's scale) */
-	uint64_t state;        /* TRACE_SWITCH: prev_state; 0: could have gone on */
-	bool has_sender; /* who sent the interrupt or function (Linux 6.4), or armed the timer: */
-	pid_t sender;
-	unsigned int sender_cpu;
-};
-
-struct trace_sent;
 struct trace_fork;
-
-/* Who armed a timer, by the timer's address; a later one may take the place of an earlier. */
-#define TRACE_TIMERS 4096u
-struct trace_timer {
-	uint64_t timer;
-	pid_t by;
-	unsigned int cpu;
-};
 
 struct trace_events {
 	const struct system *sys;
@@ -94,17 +32,12 @@ struct trace_events {
 	struct cpumask spared; /* on which nothing was opened */
 	struct ring *rings;    /* one for each online CPU */
 	size_t n_rings;
-	struct trace_format *formats; /* by id */
-	size_t n_formats, formats_room;
-	struct tep_handle *tep;
+	struct trace_formats formats;
 	int *fds;
 	size_t n_fds, fds_room;
-	struct trace_sent *sent; /* not yet matched with what they caused, in the order of time */
-	size_t n_sent, sent_room;
-	struct trace_timer *timers; /* TRACE_TIMERS */
-	struct trace_fork *forks;   /* of one read, in the order of time */
+	struct senders senders;
+	struct trace_fork *forks; /* of one read, in the order of time */
 	size_t n_forks, forks_room;
-	struct namelist missing; /* "system:event" */
 	struct tasks tasks;      /* of the command */
 	uint64_t lost_elsewhere; /* records of CPUs that are not watched, the least number */
 	uint64_t clock_steps;    /* on a watched CPU the clock went back */
