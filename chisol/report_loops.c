@@ -57,12 +57,21 @@ static const struct join_gap *worst_gap(const struct join_cpu *c)
 	return worst;
 }
 
+static void print_worst_gap(FILE *out, const struct join_cpu *c, uint64_t began)
+{
+	const struct join_gap *worst = worst_gap(c);
+	_cleanup_free_ char *words = worst ? join_words(worst) : NULL;
+
+	if (worst)
+		report_line(out, "", "worst: %.1f us at %.6f s: %s", us(worst->length),
+		            ((double)worst->start - (double)began) / 1e9, words);
+}
+
 static void print_gaps(FILE *out, const char *label, const struct join_cpu *c, uint64_t began)
 {
 	const struct join_count kernel = join_kernels(c), foreign = join_foreign(c);
 	const struct join_over over = join_over(c);
-	const struct join_gap *worst = worst_gap(c);
-	_cleanup_free_ char *list = NULL, *words = worst ? join_words(worst) : NULL;
+	_cleanup_free_ char *list = NULL;
 
 	report_line(
 		out, label,
@@ -75,8 +84,7 @@ static void print_gaps(FILE *out, const char *label, const struct join_cpu *c, u
 	for (size_t i = 0; i < n_outsides; i++)
 		add_count(&list, outsides[i].code, &c->outsides[i]);
 	report_line(out, "", "%s", list);
-	report_line(out, "", "worst: %.1f us at %.6f s: %s", us(worst->length),
-	            ((double)worst->start - (double)began) / 1e9, words);
+	print_worst_gap(out, c, began);
 	report_line(
 		out, "",
 		"%llu of %llu breaks that are over the threshold are in a gap%s; times agree to "
@@ -108,7 +116,7 @@ void report_loops_text(FILE *out, const struct run_report *report)
 	for (size_t i = 0; i < lw->gaps.join.n_cpus; i++) {
 		const struct join_cpu *c = &lw->gaps.join.cpus[i];
 
-		if (!c->worst.n)
+		if (!c->all.n)
 			continue;
 		print_gaps(out, label, c, lw->gaps.watch->began);
 		label = "";
@@ -193,7 +201,7 @@ json_t *json_loops(const struct run_report *report)
 	if (!report->probe || !report->probe->loops.n_loops)
 		return json_null();
 	lw = &report->probe->loops;
-	origin = lw->joins ? lw->gaps.watch->began : 0;
+	origin = lw->joins ? lw->gaps.watch->began : report->probe->threads.began;
 	threads = json_array();
 	for (size_t i = 0; i < lw->n_loops; i++)
 		json_array_append_new(threads, json_loop(&lw->loops[i], origin));

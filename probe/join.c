@@ -427,7 +427,7 @@ void join_settle(struct join *join, uint64_t horizon)
 {
 	uint64_t hold = before(horizon, JOIN_HOLD_NS);
 
-	charge_gaps(join, before(horizon, 2 * BREAK_JOIN_NS), hold);
+	charge_gaps(join, before(horizon, 2ull * BREAK_JOIN_NS), hold);
 	settle_gaps(join, before(horizon, JOIN_TOGETHER_NS), hold);
 }
 

@@ -9,7 +9,7 @@
 #include "../../probe/gap_watch.h"
 #include "tree.h"
 
-#define MS        1000000u
+#define MS        1000000ull
 #define THRESHOLD 1000u
 #define LOOP      10u
 #define LATER     (3 * (uint64_t)JOIN_HOLD_NS)
@@ -272,7 +272,7 @@ static void a_gap_of_all_cpus_at_once_is_the_firmwares(void **state)
 	(void)state;
 	world_open(&w, 3);
 	for (unsigned int cpu = 0; cpu < 3; cpu++)
-		gap(&w, cpu, ISOLPROBE_INTERRUPT, MS + cpu * 100, 2 * MS + cpu * 100);
+		gap(&w, cpu, ISOLPROBE_INTERRUPT, MS + cpu * 100ull, 2 * MS + cpu * 100ull);
 	for (unsigned int cpu = 0; cpu < 2; cpu++)
 		gap(&w, cpu, ISOLPROBE_INTERRUPT, 5 * MS, 6 * MS);
 	/* At the same time, and explained: */
@@ -281,7 +281,7 @@ static void a_gap_of_all_cpus_at_once_is_the_firmwares(void **state)
 	tell_one(&w, 1, TRACE_NMI, 8 * MS + 500, 8 * MS + 4500);
 	join_finish(&w.join);
 	for (unsigned int cpu = 0; cpu < 3; cpu++) {
-		assert_string_equal(charged(&w, cpu, MS + cpu * 100), "firmware");
+		assert_string_equal(charged(&w, cpu, MS + cpu * 100ull), "firmware");
 		assert_int_equal(w.join.cpus[cpu].everywhere, 1);
 	}
 	assert_string_equal(charged(&w, 0, 5 * MS), "hardware");

@@ -9,7 +9,7 @@
 #include "../../probe/outside.h"
 #include "tree.h"
 
-#define MS   1000000u
+#define MS   1000000ull
 #define TOPO "sys/devices/system/cpu/cpu1/topology/thread_siblings_list"
 
 static const struct tree_file smt[] = { { "sys/devices/system/cpu/online", "0-3" },
@@ -126,7 +126,7 @@ static void many_looks_and_strange_files_do_no_harm(void **state)
 	(void)state;
 	outside_look(&watch, 1); /* no /proc/stat */
 	assert_int_equal(watch.n_looks, 0);
-	for (uint64_t i = 1; i < 3 * OUTSIDE_LOOKS; i++)
+	for (uint64_t i = 1; i < 3ull * OUTSIDE_LOOKS; i++)
 		look(&watch, tree, i * MS, 7, 5);
 	assert_int_equal(watch.n_looks, OUTSIDE_LOOKS);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -140,12 +140,12 @@ static void many_looks_and_strange_files_do_no_harm(void **state)
 static void the_manual_has_the_table(void **state)
 {
 	_cleanup_fclose_ FILE *file = fopen("man/isolprobe.1", "re");
-	_cleanup_free_ char *text = xcalloc(1, 1u << 20);
+	_cleanup_free_ char *text = xcalloc(1, (size_t)1 << 20);
 	const char *at = text;
 
 	(void)state;
 	assert_non_null(file); /* the tests run in the top directory */
-	assert_true(fread(text, 1, (1u << 20) - 1, file) > 0);
+	assert_true(fread(text, 1, ((size_t)1 << 20) - 1, file) > 0);
 	for (size_t i = 0; i < n_outsides; i++) {
 		_cleanup_free_ char *row =
 			xasprintf(".It Li %s Ta %s Ta %s\n", outsides[i].code,
