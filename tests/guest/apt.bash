@@ -33,15 +33,15 @@ update_lists() { # APT...
 
 # A tree of packages and all that they need, unpacked and not installed. Prints its directory.
 package_tree() { # ARCH NAME PACKAGE...
-	local arch=$1 tree=$cache/tree-$1-$2 list
+	local arch=$1 tree=$cache/tree-$1-$2 list deb
 	shift 2
 	list="$*"
 	if [ "$(cat "$tree/.packages" 2>/dev/null)" != "$list" ]; then
 		rm -rf "$tree"
 		mkdir -p "$tree"
 		update_lists private_apt "$arch" bookworm
-		private_apt "$arch" bookworm "${apt_get[@]}" --no-install-recommends --download-only install "$@" >&2
-		for deb in "$cache/apt-$arch-bookworm/cache/archives"/*.deb; do dpkg -x "$deb" "$tree"; done
+		private_apt "$arch" bookworm "${apt_get[@]}" --no-install-recommends --download-only install "$@" >&2 || return
+		for deb in "$cache/apt-$arch-bookworm/cache/archives"/*.deb; do dpkg -x "$deb" "$tree" || return; done
 		rm -f "$cache/apt-$arch-bookworm/cache/archives"/*.deb
 		echo "$list" >"$tree/.packages"
 	fi
