@@ -102,6 +102,8 @@ devices() { # NAME
 @test "cset, on v1" {
 	[ "$(cgroup_version)" = v1 ] || skip "cset is for cgroup v1"
 	peer cset shield --cpu 2 --kthread on
+	signal_load STOP
+	(eventually pgrep -x quiet >/dev/null && signal_load CONT) 3>&- &
 	row "cset shield" chroot /peers cset shield --exec --
 	peer cset shield --reset
 }
