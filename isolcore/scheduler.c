@@ -4,10 +4,21 @@
  * a timer that on a nohz_full CPU with a single ordinary task costs a tick, a reschedule and a call
  * once a second. A runtime of 0 turns it off for a CPU (kernel/sched/debug.c,
  * sched_fair_server_write()).
+ *
+ * Linux 6.12.117 may find fault with itself when that is written, also on an idle CPU, and logs a
+ * warning, once (task_non_contending()). It goes on; but not if it is told to panic.
  */
 #include "facility.h"
 
-#define SERVER_DIR "/sys/kernel/debug/sched/fair_server"
+#define PANIC_ON_WARN "/proc/sys/kernel/panic_on_warn"
+#define SERVER_DIR    "/sys/kernel/debug/sched/fair_server"
+
+static bool panics_on_warning(const struct system *sys)
+{
+	_cleanup_free_ char *value = NULL;
+
+	return !sysroot_read(&sys->root, PANIC_ON_WARN, &value, NULL) && strcmp(value, "0") != 0;
+}
 
 static void plan_cpu(struct plan *plan, const struct system *sys, const struct request *req,
                      unsigned int cpu)
@@ -22,6 +33,12 @@ static void plan_cpu(struct plan *plan, const struct system *sys, const struct r
 	         knob->found ? "the kernel refuses it for a CPU that is in a partition already, "
 	                       "unless kernel.sched_rt_runtime_us is -1"
 	                     : "mount debugfs: mount -t debugfs debugfs /sys/kernel/debug");
+	if (!knob->found || !panics_on_warning(sys))
+		return;
+	knob_judge(knob, KNOB_REFUSED, REASON_KERNEL_DEFECT,
+	           "Linux 6.12 may log a warning of its own when the fair server is changed, and "
+	           "would panic: " PANIC_ON_WARN " is not 0");
+	xreplace(&knob->remedy, NULL);
 }
 
 static int plan_scheduler(struct plan *plan, const struct system *sys, const struct request *req,

@@ -75,6 +75,21 @@ static void a_kernel_before_it_has_nothing_to_turn_off(void **state)
 	assert_int_equal(plan.n_knobs, 0);
 }
 
+static void a_kernel_that_panics_on_a_warning_is_left_alone(void **state)
+{
+	_cleanup_tree_ struct tree *t = tree_open(linux_6_12);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+
+	(void)state;
+	tree_put(t, SERVER "1/runtime", "50000000\n");
+	tree_put(t, SERVER "2/runtime", "50000000\n");
+	tree_put(t, "/proc/sys/kernel/panic_on_warn", "1\n");
+	plan_on(&plan, t, FAIR_SERVER_OFF);
+	assert_int_equal(plan.n_knobs, 2);
+	assert_int_equal(plan.knobs[0]->state, KNOB_REFUSED);
+	assert_string_equal(plan.knobs[0]->reason, REASON_KERNEL_DEFECT);
+}
+
 /* In a partition the CPU's server cannot be turned off any more (6.12). */
 static void it_comes_before_the_partition(void **state)
 {
@@ -96,6 +111,7 @@ int main(void)
 		cmocka_unit_test(the_server_of_each_cpu_of_the_command_is_turned_off),
 		cmocka_unit_test(without_debugfs_it_cannot_be_had_and_what_to_do_is_said),
 		cmocka_unit_test(a_kernel_before_it_has_nothing_to_turn_off),
+		cmocka_unit_test(a_kernel_that_panics_on_a_warning_is_left_alone),
 		cmocka_unit_test(it_comes_before_the_partition),
 	};
 
