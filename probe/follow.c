@@ -235,13 +235,13 @@ static void note_place(struct follow *follow, struct look *look, struct record_t
 		t->now.migrations++;
 	t->cpu = seen->cpu;
 	if (seen->has_migrations)
-		t->flags |= RECORD_MIGRATIONS;
+		record_flag(t, RECORD_MIGRATIONS);
 	if (t->flags & RECORD_PROBE || !on_workload(follow, seen->cpu))
 		return;
 	follow->n_hot++;
 	t->n_hot++;
 	t->hot_cpu = seen->cpu;
-	t->flags |= RECORD_HOT;
+	record_flag(t, RECORD_HOT);
 	if (seen->state == 'R' && look->n_running < N_RUNNING)
 		look->running[look->n_running++] = t;
 }
@@ -284,9 +284,9 @@ static void look_at(struct follow *follow, struct look *look, uint32_t tid)
 			return;
 	}
 	if (tid == (uint32_t)follow->pid)
-		t->flags |= RECORD_MAIN;
+		record_flag(t, RECORD_MAIN);
 	if (tid == (uint32_t)follow->self)
-		t->flags |= RECORD_PROBE;
+		record_flag(t, RECORD_PROBE);
 	t->start = seen.start;
 	memcpy(t->name, seen.name, sizeof(t->name));
 	if (!t->first_ns)
@@ -298,7 +298,7 @@ static void look_at(struct follow *follow, struct look *look, uint32_t tid)
 	note_counts(follow, look, t, &seen);
 	t->n_looks++;
 	if (seen.state == 'Z' || seen.state == 'X')
-		t->flags |= RECORD_ENDED;
+		record_flag(t, RECORD_ENDED);
 }
 
 static void note_stacked(const struct look *look)
@@ -320,7 +320,7 @@ static void note_ended(const struct follow *follow, const struct look *look)
 		struct record_thread *t = &follow->threads[i];
 
 		if (t->tid && t->n_looks && t->last_ns != look->now)
-			t->flags |= RECORD_ENDED;
+			record_flag(t, RECORD_ENDED);
 	}
 }
 

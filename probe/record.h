@@ -242,6 +242,12 @@ struct record {
 	uint64_t ticks_omitted; /* that there was no slot for */
 };
 
+/* The thread itself and the one that looks at it may do so at once. */
+static inline void record_flag(struct record_thread *thread, uint32_t flags)
+{
+	__atomic_or_fetch(&thread->flags, flags, __ATOMIC_RELAXED);
+}
+
 static inline bool record_cpus_test(const struct record_cpus *cpus, uint32_t cpu)
 {
 	return cpu / 64 < RECORD_CPU_WORDS && cpus->words[cpu / 64] >> cpu % 64 & 1;

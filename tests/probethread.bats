@@ -114,6 +114,18 @@ ends() {
 	threads '.library.threads_created == 64 and .cpus[0].stacked'
 }
 
+@test "threads may end by pthread_exit() and pthread_cancel()" {
+	follow "$HABITS" early
+	threads '.library.threads_created == 50 and .library.threads_ended == 50'
+}
+
+@test "a thread's name does no harm to the report, whatever it is" {
+	follow "$HABITS" name $'\e[31m\xff"\\\n)x'
+	valid json
+	threads 'any(.list[]; .name | contains("[31m"))'
+	refute grep -q $'\e' text
+}
+
 @test "the program ends with its last thread, though the main one has ended before" {
 	[ "$(follow "$HABITS" end-main)" = bye ]
 	loaded

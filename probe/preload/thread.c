@@ -20,6 +20,7 @@
 #define STACK          (256u * 1024) /* exit handlers run on it if it is the last thread */
 #define PLACE_PAUSE    5000000u      /* ns; how often it is looked whether chisol has moved it */
 #define PLACE_PATIENCE 2000000000u
+#define END_PATIENCE   2  /* s */
 #define LOOK_SHARE     50 /* a look may take one part in so many of the time to the next */
 
 static bool ordered;
@@ -65,15 +66,20 @@ static void sleep_ns(uint64_t ns)
 	                (long)__atomic_load_n(&wake, __ATOMIC_ACQUIRE), (long)&ts, 0, 0);
 }
 
+/* Not for ever: it may wait for the dynamic loader, whose lock the caller may have. */
 static bool end_thread(struct record *record)
 {
+	struct timespec until;
 	pid_t tid;
 
 	if (!__atomic_exchange_n(&has_thread, false, __ATOMIC_ACQ_REL))
 		return false;
 	__atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
 	wake_thread();
-	pthread_join(thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_PATIENCE;
+	if (pthread_timedjoin_np(thread, NULL, &until))
+		return true;
 	/* It may still be counted for a moment. */
 	tid = (pid_t)record->library.follower_tid;
 	while (!preload_syscall(SYS_tgkill, getpid(), tid, 0, 0, 0, 0))
@@ -91,7 +97,7 @@ static void note_last_counts(const struct record *record, struct record_thread *
 		t->cpu = (uint32_t)cpu;
 		if (record_cpus_test(&record->orders.workload, t->cpu)) {
 			t->hot_cpu = t->cpu;
-			t->flags |= RECORD_HOT;
+			record_flag(t, RECORD_HOT);
 		}
 	}
 	t->last_ns = preload_now();
@@ -116,7 +122,7 @@ static void thread_ends(void *place)
 		return;
 	if (t != (void *)record) { /* it has a place of its own */
 		note_last_counts(record, t);
-		t->flags |= RECORD_ENDED;
+		record_flag(t, RECORD_ENDED);
 	}
 	if (gettid() != getpid())
 		__atomic_add_fetch(&record->library.n_ended, 1, __ATOMIC_RELAXED);

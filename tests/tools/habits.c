@@ -247,6 +247,33 @@ static void run_many_threads(void)
 	check(n_signals > 0, "no signal");
 }
 
+static void *leave(void *arg)
+{
+	pthread_exit(arg);
+}
+
+static void *wait_to_be_cancelled(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* Ends that unwind the stack. */
+static void end_threads_early(void)
+{
+	void *result;
+
+	for (int i = 0; i < 50; i++) {
+		pthread_t thread = begin(i % 2 ? leave : wait_to_be_cancelled, &result);
+
+		if (i % 2 == 0)
+			pthread_cancel(thread);
+		check(!pthread_join(thread, &result), "no join");
+		check(result == (i % 2 ? &result : PTHREAD_CANCELED), "another result");
+	}
+}
+
 static void unshare_users(void)
 {
 	pause_ms(300);
@@ -336,6 +363,7 @@ static const struct {
 	{ "descriptors", count_descriptors },
 	{ "signals", handle_signals },
 	{ "many", run_many_threads },
+	{ "early", end_threads_early },
 	{ "unshare", unshare_users },
 	{ "filter", filter_all },
 	{ "die", die },
