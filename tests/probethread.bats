@@ -37,6 +37,20 @@ not_loaded() { # WHY
 	threads '.looks_from_outside > 0 and any(.list[]; .main and .hot)'
 }
 
+# observed_by WORDS
+observed_by() {
+	[[ $(jq -r .probe.threads.observer json) == *"$1"* ]]
+}
+
+# await WORD: until the command in the background has said it
+await() {
+	for _ in $(seq 100); do
+		grep -q "$1" out 2>/dev/null && return
+		sleep 0.1
+	done
+	false
+}
+
 # ends PID: within five seconds, if only to be reaped by whoever does that here
 ends() {
 	for _ in $(seq 50); do
@@ -58,7 +72,7 @@ ends() {
 @test "there is one thread more, it blocks every signal, and is where the command's threads are not" {
 	"$CHISOL" -c 1 --probe=thread "$HABITS" wait >out 2>err &
 	local chisol=$! pid tid
-	until grep -q waiting out; do sleep 0.1; done
+	await waiting
 	pid=$(pgrep -P $chisol habits)
 	for tid in /proc/$pid/task/*; do
 		[ "$(cat "$tid/comm")" != chisol-probe ] || break
@@ -143,10 +157,10 @@ ends() {
 @test "a program that must be alone, or filters all threads, has the library's thread out of its way" {
 	follow "$HABITS" filter
 	loaded
-	grep -q 'made way for a system call' text
+	observed_by 'made way for a system call'
 	unshare -U true 2>/dev/null || skip "cannot make a user namespace"
 	follow "$HABITS" unshare
-	grep -q 'made way for a system call' text
+	observed_by 'made way for a system call'
 }
 
 @test "children do not have the library, and the environment is the command's own" {
@@ -175,7 +189,7 @@ ends() {
 	follow "$HABITS" exec
 	loaded
 	threads '.looks_from_outside > 0 and any(.list[]; .main and .name == "sleep")'
-	grep -q 'replaced itself by another (exec)' text
+	observed_by 'replaced itself by another (exec)'
 }
 
 @test "a daemon ends the run with its first process" {
@@ -233,7 +247,7 @@ ends() {
 @test "when chisol is killed the command is told to end, and nothing is left" {
 	"$CHISOL" -c 1 --probe=thread "$HABITS" wait >out 2>err &
 	local chisol=$! pid
-	until grep -q waiting out; do sleep 0.1; done
+	await waiting
 	pid=$(pgrep -P $chisol habits)
 	kill -KILL $chisol
 	wait $chisol || true
@@ -243,7 +257,7 @@ ends() {
 @test "when both are killed, nothing is left" {
 	"$CHISOL" -c 1 --probe=thread "$HABITS" wait >out 2>err &
 	local chisol=$! pid
-	until grep -q waiting out; do sleep 0.1; done
+	await waiting
 	pid=$(pgrep -P $chisol habits)
 	kill -KILL $chisol "$pid"
 	wait $chisol || true
@@ -393,21 +407,23 @@ ends() {
 	[ "$status" -eq 0 ]
 	loaded
 	threads '.library.looks == 0 and .looks_from_outside > 1'
-	grep -q "found no CPU outside of the command's" text
+	observed_by "found no CPU outside of the command's"
 }
 
 @test "an independent tracer sees the library's thread send nothing to the CPU, and never run on it" {
 	((EUID == 0)) || skip "needs root"
 	[ -z "$(unshare -m true 2>&1)" ] || skip "needs unshare -m"
-	make -s -C "$REPO" build/tests/tools/{observe,disturb}
-	local tools=$REPO/build/tests/tools pid tid
-	"$CHISOL" -c 1 --probe=thread -r json:json "$tools/disturb" 1 beat 0 own &
-	pid=$!
-	sleep 2
-	tid=$(grep -lx chisol-probe "/proc/$(pgrep -P $pid disturb)"/task/*/comm | sed 's|/comm$||; s|.*/||')
+	make -s -C "$REPO" build/tests/tools/observe
+	local chisol tid
+	"$CHISOL" -c 1 --probe=thread -r json:json "$HABITS" wait >out &
+	chisol=$!
+	await waiting
+	sleep 1
+	tid=$(grep -lx chisol-probe "/proc/$(pgrep -P $chisol habits)"/task/*/comm | sed 's|/comm$||; s|.*/||')
 	[ "$tid" -gt 0 ]
-	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tools/observe" "$tid" >seen
-	wait $pid
+	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$REPO/build/tests/tools/observe" "$tid" >seen
+	kill $chisol
+	wait $chisol || true
 	cat seen
 	[ "$(cat seen)" = $'sent 0\nran 0' ]
 	loaded
