@@ -181,6 +181,27 @@ void loop_watch_read(struct loop_watch *lw)
 		gap_watch_join(&lw->gaps);
 }
 
+/* What the verdict is to know: a gap is one, whoever took the time. */
+static void tell_watch(const struct loop_watch *lw)
+{
+	for (size_t i = 0; i < lw->gaps.join.n_cpus; i++) {
+		const struct join_cpu *c = &lw->gaps.join.cpus[i];
+		struct watched_cpu *w = &lw->gaps.watch->cpus[i];
+
+		w->loop_longest = join_foreign(c).longest;
+		for (size_t k = 0; k < n_causes; k++)
+			if (!causes[k].self && c->causes[k].longest > w->loop_longest)
+				w->loop_longest = c->causes[k].longest;
+		for (size_t k = 0; k < n_outsides; k++) {
+			if (!outsides[k].unseen)
+				continue;
+			w->loop_unseen += c->outsides[k].n;
+			if (c->outsides[k].longest > w->loop_longest)
+				w->loop_longest = c->outsides[k].longest;
+		}
+	}
+}
+
 void loop_watch_finish(struct loop_watch *lw, uint64_t time)
 {
 	if (lw->joins)
@@ -200,6 +221,7 @@ void loop_watch_finish(struct loop_watch *lw, uint64_t time)
 			c->lost += loop->feed.lost;
 	}
 	gap_watch_finish(&lw->gaps);
+	tell_watch(lw);
 }
 
 uint64_t loop_watch_omitted(const struct loop_watch *lw)

@@ -31,6 +31,7 @@ extern const char *const sign_names[N_SIGNS]; /* "steal", in the order of the bi
 struct outside {
 	const char *code, *meaning;
 	bool kernel;        /* the kernel's doing, though no event tells */
+	bool unseen;        /* and events should have told */
 	unsigned int what;  /* bits of enum isolprobe_class that it may have been */
 	unsigned int needs; /* signs, all of them */
 };

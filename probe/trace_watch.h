@@ -29,6 +29,8 @@ struct watched_cpu {
 	struct break_count startup; /* within the grace at the start: in no other count */
 	uint64_t lost;              /* records */
 	struct break_count unseen;  /* stretches of time that the kernel told nothing of */
+	uint64_t loop_longest;      /* ns: gap of a loop that is not its own doing (loop_watch.h) */
+	uint64_t loop_unseen;       /* gaps of loops that are the kernel's, and no event tells of */
 	bool used;                  /* a thread of the command ran here */
 	bool went_offline;
 };

@@ -42,6 +42,10 @@ static void judge_breaks(struct verdict *verdict, const struct watched_cpu *cpu,
 		verdict_say(verdict, VERDICT_BROKEN,
 		            xasprintf("a break of %.1f us, %u us allowed",
 		                      (double)count.longest / 1e3, req->verdict.max_gap));
+	if (has_gap && cpu->loop_longest > req->verdict.max_gap * 1000ull)
+		verdict_say(verdict, VERDICT_BROKEN,
+		            xasprintf("a gap of %.1f us in a loop of the command, %u us allowed",
+		                      (double)cpu->loop_longest / 1e3, req->verdict.max_gap));
 	if (has_budget && ppm > req->verdict.budget_ppm)
 		verdict_say(verdict, VERDICT_BROKEN,
 		            xasprintf("%.1f ppm of the time lost, %u ppm allowed", ppm,
@@ -72,6 +76,11 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 				"ran, %.1f us together",
 				(unsigned long long)cpu->unseen.n,
 				(double)cpu->unseen.total / 1e3));
+	if (cpu->loop_unseen)
+		verdict_say(verdict, VERDICT_INCONCLUSIVE,
+		            xasprintf("%llu gaps of its loop are the kernel's, and no event tells "
+		                      "of them",
+		                      (unsigned long long)cpu->loop_unseen));
 	if (cpu->went_offline)
 		verdict_say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
 	if (tw->events.clock_steps)

@@ -9,6 +9,8 @@
 #include "../../probe/figures.h"
 #include "../../probe/loop_watch.h"
 #include "../../probe/tick_slot.h"
+#include "../../probe/verdict.h"
+#include "../../isolcore/profile.h"
 #include "tree.h"
 
 #define MS 1000000u
@@ -35,6 +37,11 @@ static int open_world(void **state)
 	w->keep = (struct record_keep)RECORD_KEEP_INIT;
 	assert_int_equal(record_make(&w->keep, NULL), 0);
 	w->watch = (struct trace_watch){ .sys = &w->tree->sys };
+	w->watch.cpus = xcalloc(1, sizeof(*w->watch.cpus));
+	w->watch.cpus[0].cpu = 1;
+	w->watch.cpus[0].used = true;
+	w->watch.cpus[0].causes = xcalloc(n_causes, sizeof(*w->watch.cpus[0].causes));
+	w->watch.n_cpus = 1;
 	cpumask_set(&cpus, 1);
 	loop_watch_open(&w->loops, &w->tree->sys, &w->keep, &w->watch, &cpus, 4);
 	*state = w;
@@ -83,14 +90,19 @@ static struct tick_slot *begin(const struct world *w, unsigned int i)
 	return s;
 }
 
-static void gap(struct tick_slot *s, uint64_t length)
+static void gap_of(struct tick_slot *s, uint64_t length, enum isolprobe_class what)
 {
-	struct tick_gap g = { length, isolprobe_counter() - length - 10, 1, ISOLPROBE_INTERRUPT };
+	struct tick_gap g = { length, isolprobe_counter() - length - 10, 1, what };
 
 	gap_ring_put(&s->ring, &g);
 	s->record.breaks[g.what].n++;
 	s->record.breaks[g.what].length += length;
 	histogram_add(&s->record.by_class[g.what], length);
+}
+
+static void gap(struct tick_slot *s, uint64_t length)
+{
+	gap_of(s, length, ISOLPROBE_INTERRUPT);
 }
 
 static void end(const struct world *w, unsigned int i)
@@ -147,6 +159,43 @@ static void a_loop_that_was_killed_is_told_as_far_as_it_came(void **state)
 	assert_non_null(w->loops.loops[0].record);
 	assert_true(w->loops.loops[0].record->end > w->loops.loops[0].record->begin);
 	assert_int_equal(w->loops.gaps.join.cpus[0].all.n, 1);
+}
+
+static enum verdict_state verdict(const struct world *w, const char *set)
+{
+	_cleanup_request_ struct request req;
+
+	request_init(&req);
+	if (set)
+		assert_int_equal(profile_set(&req, set, NULL), 0);
+	return verdict_of_all(&w->watch, &req);
+}
+
+static void a_gap_that_is_too_long_breaks_the_verdict_whoever_took_the_time(void **state)
+{
+	struct world *w = *state;
+	struct tick_slot *s = begin(w, 0);
+
+	usleep(11000);
+	gap(s, isolprobe_counter() - s->record.begin);
+	end(w, 0);
+	loop_watch_finish(&w->loops, ring_clock());
+	assert_string_equal(w->loops.gaps.join.cpus[0].first->outside->code, "hardware");
+	assert_int_equal(verdict(w, NULL), VERDICT_KEPT);
+	assert_int_equal(verdict(w, "verdict.max_gap=5000"), VERDICT_BROKEN);
+	assert_int_equal(verdict(w, "verdict.max_gap=10000000"), VERDICT_KEPT);
+}
+
+static void a_gap_of_the_kernels_that_no_event_tells_of_leaves_nothing_kept(void **state)
+{
+	struct world *w = *state;
+	struct tick_slot *s = begin(w, 0);
+
+	usleep(11000);
+	gap_of(s, 5000, ISOLPROBE_SWITCHED);
+	end(w, 0);
+	loop_watch_finish(&w->loops, ring_clock());
+	assert_int_equal(verdict(w, NULL), VERDICT_INCONCLUSIVE);
 }
 
 static void a_slot_is_free_again_when_it_has_been_read(void **state)
@@ -231,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_loop_that_began_and_ended_is_told_with_its_gaps),
 		TEST(a_loop_that_was_killed_is_told_as_far_as_it_came),
+		TEST(a_gap_that_is_too_long_breaks_the_verdict_whoever_took_the_time),
+		TEST(a_gap_of_the_kernels_that_no_event_tells_of_leaves_nothing_kept),
 		TEST(a_slot_is_free_again_when_it_has_been_read),
 		TEST(what_cannot_be_calculated_with_is_told_as_damaged),
 		TEST(nothing_that_the_command_writes_does_harm),
