@@ -18,7 +18,7 @@
 pid_t hold_find(const struct system *sys, size_t *n_events)
 {
 	_cleanup_free_ char *text = NULL;
-	_cleanup_close_ int dir = state_open(&sys->root, NULL);
+	_cleanup_close_ int dir = state_open_roots(&sys->root, NULL);
 	unsigned long long start_time;
 	pid_t pid;
 	size_t n;

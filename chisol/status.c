@@ -280,7 +280,7 @@ static void note_outcome(void *ctx, const struct journal *run, const struct jour
 	}
 }
 
-static void print_restored(FILE *out, const struct told *told)
+static void print_restored(FILE *out, const struct told *told, const char *dir)
 {
 	static const char *const words[] = {
 		[RESTORE_NONE] = "as found already",
@@ -313,8 +313,8 @@ static void print_restored(FILE *out, const struct told *told)
 		putc('\n', out);
 	}
 	if (told->forgotten)
-		escape_print(out, "  given up; what it had changed stands in %s/%s.forgotten",
-		             STATE_DIR, told->run->run_id);
+		escape_print(out, "  given up; what it had changed stands in %s/%s.forgotten", dir,
+		             told->run->run_id);
 	else if (told->restored[RESTORE_FAILED])
 		escape_print(out,
 		             "  Try again when the reason is gone, or put it back by hand and give "
@@ -324,10 +324,12 @@ static void print_restored(FILE *out, const struct told *told)
 		putc('\n', out);
 }
 
-static void print_restore(FILE *out, const struct tale *tale)
+static void print_restore(FILE *out, const struct tale *tale, const struct system *sys)
 {
+	_cleanup_free_ char *dir = state_dir(&sys->root);
+
 	for (size_t i = 0; i < tale->list.n; i++)
-		print_restored(out, &tale->runs[i]);
+		print_restored(out, &tale->runs[i], dir);
 	if (!tale->list.n)
 		fputs("There is nothing to restore.\n", out);
 	print_bad(out, tale);
@@ -375,11 +377,12 @@ static void end_own(struct tale *tale)
 static int restore_all(struct tale *tale, const struct system *sys, const char *run_id,
                        struct error *err)
 {
+	_cleanup_free_ char *dir = state_dir(&sys->root);
 	_cleanup_close_ int lock = -1;
 	int rc;
 
 	/* Looking for something to do must not need what only doing it does: root. */
-	if (!sysroot_exists(&sys->root, STATE_DIR))
+	if (!sysroot_exists(&sys->root, dir))
 		return run_id ? forget(tale, run_id, sys, err) : 0;
 	rc = state_lock(&sys->root, &lock, err);
 	if (!rc)
@@ -411,7 +414,7 @@ int forget_print(enum report_format format, const struct system *sys, const char
 		if (print_json(out, &tale, true, 0, err))
 			return EXIT_CHISOL;
 	} else {
-		print_restore(out, &tale);
+		print_restore(out, &tale, sys);
 	}
 	if (tale.own)
 		return EXIT_CHISOL;

@@ -7,7 +7,9 @@
 #include "cgroup_claims.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libcgroup.h>
+#include <sys/xattr.h>
 
 struct knob *cgroup_add(const struct cgroup_planner *p, const struct knob_type *type,
                         const char *group, const char *file, const char *found, const char *wanted,
@@ -222,13 +224,75 @@ void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const st
 
 /* Where the run's group goes */
 
+/* May the caller write to a file or directory of the tree? In a recorded tree: anybody. */
+static bool is_writable(const struct system *sys, const char *group, const char *file)
+{
+	_cleanup_free_ char *path = xasprintf("%s/%s", group, file);
+
+	if (!sys->root.live) {
+		int mode = sysroot_mode(&sys->root, path);
+
+		return mode > 0 && mode & 0222;
+	}
+	return !faccessat(sys->root.fd, path + strspn(path, "/"), W_OK, AT_EACCESS);
+}
+
+/* Groups can be made in it, their controllers handed down, and processes moved among them
+ * (Documentation/admin-guide/cgroup-v2.rst, "Delegation"). */
+static bool is_callers(const struct system *sys, const char *group)
+{
+	return is_writable(sys, group, ".") && is_writable(sys, group, "cgroup.procs") &&
+	       is_writable(sys, group, "cgroup.subtree_control");
+}
+
+/* Is it marked as systemd marks what it delegates (systemd.resource-control(5), Delegate=)? */
+static bool is_marked(const struct system *sys, const char *group)
+{
+	_cleanup_close_ int dir = sysroot_openat(&sys->root, group, O_RDONLY | O_DIRECTORY, NULL);
+	char value = '0';
+
+	return dir >= 0 &&
+	       (fgetxattr(dir, "user.delegate", &value, 1) == 1 ||
+	        fgetxattr(dir, "trusted.delegate", &value, 1) == 1) &&
+	       value == '1';
+}
+
+/*
+ * The root of the tree or, where that belongs to somebody else, the uppermost group above the
+ * caller that does not: what systemd or a container's creator has delegated to it.
+ */
+static void default_parent(struct cgroup_planner *p)
+{
+	const char *mount = p->world->mount;
+	_cleanup_free_ char *own = xasprintf("%s%s", mount, p->world->own);
+
+	p->parent = xstrdup(mount);
+	if (p->world->kind != CGROUP_V2 || p->world->read_only || is_callers(p->sys, mount))
+		return;
+	for (const char *end = own + strlen(mount); *end && !p->delegated;) {
+		_cleanup_free_ char *group = NULL;
+
+		end += 1 + strcspn(end + 1, "/");
+		group = xstrndup(own, (size_t)(end - own));
+		p->delegated = is_callers(p->sys, group);
+		if (p->delegated)
+			xreplace(&p->parent, group);
+	}
+	if (p->delegated)
+		plan_note(
+			p->plan, &facility_cgroup, REASON_NOT_DELEGATED,
+			"the run's group is made in %s, which is delegated to chisol%s; all above "
+			"belongs to somebody else",
+			p->parent, is_marked(p->sys, p->parent) ? " by systemd" : "");
+}
+
 static int find_parent(struct cgroup_planner *p, struct error *err)
 {
 	const char *asked = p->req->cgroup.parent, *name;
 	size_t n = strlen(p->world->mount);
 
 	if (!asked) {
-		p->parent = xstrdup(p->world->mount);
+		default_parent(p);
 		return 0;
 	}
 	/* As a path of the file system, or as in /proc/PID/cgroup. */
@@ -264,6 +328,12 @@ static void settle_partition(struct cgroup_planner *p)
 	if (p->partition == PARTITION_MEMBER)
 		return;
 	/* Linux 6.12 makes a partition of such CPUs invalid, and there is nothing to gain. */
+	if (p->delegated && asked == PARTITION_AUTO && !boot_isolated && !start_run) {
+		plan_note(p->plan, &facility_cgroup, REASON_NOT_DELEGATED,
+		          "no partition is made: it would need its CPUs exclusively in all groups "
+		          "above as well");
+		p->partition = PARTITION_MEMBER;
+	}
 	if (boot_isolated)
 		plan_note(p->plan, &facility_cgroup, REASON_BOOT_ISOLATED,
 		          "the workload's CPUs are isolated since boot (isolcpus=): no partition "

@@ -19,6 +19,7 @@ struct cgroup_planner {
 	enum partition partition; /* settled, not PARTITION_AUTO */
 	char *parent;             /* the group that the run's group is made in */
 	char *run;                /* the run's group */
+	bool delegated;           /* v2: parent is what of the tree belongs to the caller */
 };
 
 int cgroup_plan_v1(const struct cgroup_planner *p, struct error *err);

@@ -299,16 +299,34 @@ static int plan_groups(const struct cgroup_planner *p, const struct v2_cpus *cpu
 	return 0;
 }
 
+/* The root has it, or this would not be where cpusets are. */
+static bool has_controller(const struct cgroup_planner *p)
+{
+	_cleanup_free_ char *path = xasprintf("%s/cgroup.controllers", p->parent), *text = NULL;
+
+	return !p->delegated || (!sysroot_read(&p->sys->root, path, &text, NULL) &&
+	                         cgroup_has_word(text, " ", "cpuset"));
+}
+
 int cgroup_plan_v2(const struct cgroup_planner *p, struct error *err)
 {
 	struct v2_cpus cpus = { CPUMASK_INIT, CPUMASK_INIT, CPUMASK_INIT };
 	int rc;
 
+	if (!has_controller(p)) {
+		cgroup_refuse(
+			p, REASON_NO_CONTROLLER,
+			"add cpuset to what is delegated; under systemd with Delegate=cpuset in "
+			"the unit, which for users' sessions is user@.service",
+			"%s is delegated to chisol without the cpuset controller", p->parent);
+		return 0;
+	}
 	if (!is_real_root(p) && has_processes(p)) {
 		cgroup_refuse(p, REASON_NOT_DELEGATED,
 		              "name a group without processes with [cgroup] parent (under "
-		              "systemd one of a unit with Delegate=yes), or run chisol outside "
-		              "the container",
+		              "systemd one of a unit with Delegate=yes, which has its processes "
+		              "elsewhere with DelegateSubgroup=), or run chisol outside the "
+		              "container",
 		              "%s has processes of its own, so a group below it cannot hold any",
 		              *p->parent ? p->parent : "/");
 		return 0;

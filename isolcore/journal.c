@@ -265,7 +265,8 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
                    const struct plan *plan, const char *run_id, unsigned long long order,
                    struct error *err)
 {
-	_cleanup_free_ char *name = xasprintf("%s.journal", run_id), *text = NULL;
+	_cleanup_free_ char *name = xasprintf("%s.journal", run_id), *text = NULL,
+			    *path = state_dir(&sys->root);
 	_cleanup_fclose_ FILE *out = NULL;
 	_cleanup_json_ json_t *header = NULL;
 	_cleanup_close_ int dir = state_open(&sys->root, err);
@@ -283,7 +284,7 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
 	if (rc)
 		return rc;
 	*j = (struct journal){
-		.path = xasprintf("%s/%s", STATE_DIR, name),
+		.path = xasprintf("%s/%s", path, name),
 		.fd = -1,
 		.run_id = xstrdup(run_id),
 		.boot_id = xstrdup(sys->machine.boot_id),

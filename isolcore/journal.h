@@ -2,7 +2,7 @@
 /*
  * The journal of one run: what it may have changed, on disk before the first write.
  *
- * STATE_DIR/RUN_ID.journal, mode 0600, JSON Lines (documented in isolcore/journal.md): a header,
+ * RUN_ID.journal in the state directory, mode 0600, JSON Lines (documented in isolcore/journal.md): a header,
  * then one record per knob in the order of apply, then amendments. It is written to a temporary
  * name, fsynced and renamed; an amendment is fsynced before the write that it is about. A last line
  * without newline is an append that a crash cut short, and counts as not written.

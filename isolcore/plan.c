@@ -240,6 +240,24 @@ static int apply_knob(struct knob *knob, const struct system *sys, struct journa
 	return record_left(knob, knob->granted, journal, err);
 }
 
+/* What was to be in something that could not be made is refused for the same reason. */
+static bool inherit_refusal(const struct plan *plan, struct knob *knob)
+{
+	for (size_t i = 0; knob->fresh && i < knob->seq; i++) {
+		const struct knob *above = plan->knobs[i];
+		size_t n = strlen(above->path);
+
+		if (above->granted || strncmp(above->path, knob->path, n) ||
+		    (knob->path[n] && knob->path[n] != '/') ||
+		    (above->state != KNOB_REFUSED && above->state != KNOB_UNAVAILABLE))
+			continue;
+		knob_judge(knob, above->state, above->reason, "%s",
+		           above->detail ? above->detail : "");
+		return true;
+	}
+	return false;
+}
+
 static int check_required(const struct knob *knob, int why, struct error *err)
 {
 	int rc;
@@ -283,7 +301,7 @@ int plan_apply(struct plan *plan, const struct system *sys, struct journal *jour
 		struct knob *knob = plan->knobs[i];
 		int why = 0;
 
-		if (!knob_is_planned(knob))
+		if (!knob_is_planned(knob) || inherit_refusal(plan, knob))
 			continue;
 		rc = apply_knob(knob, sys, journal, &why, err);
 		if (!rc)

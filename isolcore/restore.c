@@ -302,11 +302,12 @@ int run_restore(struct journal *j, const struct system *sys, restore_outcome_fn 
 static int remove_unfinished(const struct system *sys, struct error *err)
 {
 	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
-	int rc = sysroot_list(&sys->root, STATE_DIR, &names, err);
+	_cleanup_free_ char *dir = state_dir(&sys->root);
+	int rc = sysroot_list(&sys->root, dir, &names, err);
 
 	for (size_t i = 0; !rc && i < names.n; i++) {
 		const char *dot = strrchr(names.names[i], '.');
-		_cleanup_free_ char *path = xasprintf("%s/%s", STATE_DIR, names.names[i]);
+		_cleanup_free_ char *path = xasprintf("%s/%s", dir, names.names[i]);
 
 		if (dot && !strcmp(dot, ".tmp"))
 			rc = remove_file(&sys->root, path, err);

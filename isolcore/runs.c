@@ -32,10 +32,11 @@ static int by_order(const void *a, const void *b)
 	return strcmp(m->run_id, n->run_id);
 }
 
-static void load_one(struct run_list *list, const struct system *sys, const char *name)
+static void load_one(struct run_list *list, const struct system *sys, const char *dir,
+                     const char *name)
 {
 	_cleanup_error_ struct error error = ERROR_INIT;
-	_cleanup_free_ char *path = xasprintf("%s/%s", STATE_DIR, name);
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
 	struct journal journal = JOURNAL_INIT;
 	int rc = journal_load(&journal, sys, path, &error);
 
@@ -52,6 +53,7 @@ static void load_one(struct run_list *list, const struct system *sys, const char
 int run_list_load(struct run_list *list, const struct system *sys, struct error *err)
 {
 	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	_cleanup_free_ char *path = state_dir(&sys->root);
 	_cleanup_close_ int dir = state_open(&sys->root, err);
 	int rc;
 
@@ -63,17 +65,17 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 	}
 	if (dir < 0)
 		return dir;
-	rc = sysroot_list(&sys->root, STATE_DIR, &names, err);
+	rc = sysroot_list(&sys->root, path, &names, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < names.n; i++)
 		if (is_journal(names.names[i]))
-			load_one(list, sys, names.names[i]);
+			load_one(list, sys, path, names.names[i]);
 	if (list->n && !*sys->machine.boot_id)
 		return error_set(err, ENOENT,
 		                 "cannot tell which journals in %s are of this boot: "
 		                 "/proc/sys/kernel/random/boot_id cannot be read",
-		                 STATE_DIR);
+		                 path);
 	if (list->n)
 		qsort(list->runs, list->n, sizeof(*list->runs), by_order);
 	return 0;

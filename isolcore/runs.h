@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The runs of this machine: one journal each in STATE_DIR.
+ * The runs of this machine: one journal each in the state directory (state.h).
  *
  * Every change of the machine, and every change of the set of journals, happens under the lock of
  * state.h. A run is live as long as its journal is locked, or its chisol process (pid + start time)

@@ -6,31 +6,49 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-int state_open(const struct sysroot *root, struct error *err)
+char *state_dir(const struct sysroot *root)
+{
+	return xasprintf("%s/chisol", root->run_dir);
+}
+
+static int open_dir(const struct sysroot *root, const char *path, struct error *err)
 {
 	_cleanup_close_ int fd =
-		sysroot_openat(root, STATE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
+		sysroot_openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, err);
 	struct stat st;
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st))
-		return error_errno(err, errno, "cannot look at %s", STATE_DIR);
+		return error_errno(err, errno, "cannot look at %s", path);
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
 		return error_set(err, EPERM,
 		                 "cannot trust %s: it belongs to user %u and has mode %04o; nobody "
 		                 "but root may be able to write there",
-		                 STATE_DIR, st.st_uid, st.st_mode & 07777);
+		                 path, st.st_uid, st.st_mode & 07777);
 	return take_fd(&fd);
+}
+
+int state_open(const struct sysroot *root, struct error *err)
+{
+	_cleanup_free_ char *path = state_dir(root);
+
+	return open_dir(root, path, err);
+}
+
+int state_open_roots(const struct sysroot *root, struct error *err)
+{
+	return open_dir(root, STATE_DIR, err);
 }
 
 int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
 {
+	_cleanup_free_ char *path = state_dir(root);
 	_cleanup_close_ int dir = -1, fd = -1;
 	int rc = 0;
 
-	if (!sysroot_exists(root, STATE_DIR))
-		rc = sysroot_mkdir(root, STATE_DIR, 0755, err);
+	if (!sysroot_exists(root, path))
+		rc = sysroot_mkdir(root, path, 0755, err);
 	if (rc && rc != -EEXIST)
 		goto refused;
 	dir = state_open(root, err);
@@ -39,12 +57,12 @@ int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
 	/* Nobody else may open it: whoever holds the lock makes every chisol wait. */
 	fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		rc = error_errno(err, errno, "cannot open %s/lock", STATE_DIR);
+		rc = error_errno(err, errno, "cannot open %s/lock", path);
 		goto refused;
 	}
 	while (flock(fd, LOCK_EX)) {
 		if (errno != EINTR)
-			return error_errno(err, errno, "cannot lock %s/lock", STATE_DIR);
+			return error_errno(err, errno, "cannot lock %s/lock", path);
 	}
 	*lock_fd = take_fd(&fd);
 	return 0;

@@ -10,13 +10,17 @@
 
 #include "sysroot.h"
 
-#define STATE_DIR "/run/chisol"
+#define STATE_DIR "/run/chisol" /* root's */
 
+/* The path of the caller's own one, as another user may have cgroups delegated to it; the caller
+ * frees it. */
+char *state_dir(const struct sysroot *root);
 /* Opens the directory after looking at its owner and mode: a descriptor, or -errno with a
  * sentence. -ENOENT: there is none. */
 int state_open(const struct sysroot *root, struct error *err);
-/* Makes the directory if need be, and takes the lock (flock of STATE_DIR/lock), waiting for it.
- * The lock goes with the descriptor. Without root: -EACCES, -EPERM or -EROFS. */
+int state_open_roots(const struct sysroot *root, struct error *err); /* STATE_DIR, for anybody */
+/* Makes the directory if need be, and takes the lock (flock of its file "lock"), waiting for it.
+ * The lock goes with the descriptor. Not permitted: -EACCES, -EPERM or -EROFS. */
 int state_lock(const struct sysroot *root, int *lock_fd, struct error *err);
 
 #endif

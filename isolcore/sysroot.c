@@ -17,6 +17,10 @@ int sysroot_open(struct sysroot *root, const char *dir, struct error *err)
 	if (fd < 0)
 		return error_errno(err, errno, "cannot open the root directory %s", dir);
 	*root = (struct sysroot){ .fd = fd, .live = !strcmp(dir, "/"), .dir = xstrdup(dir) };
+	if (root->live && geteuid())
+		root->run_dir = xasprintf("/run/user/%u", geteuid());
+	if (!root->run_dir || !sysroot_exists(root, root->run_dir))
+		xreplace(&root->run_dir, "/run");
 	return 0;
 }
 
@@ -25,6 +29,7 @@ void sysroot_close(struct sysroot *root)
 	if (root->fd >= 0)
 		close(root->fd);
 	free(root->dir);
+	free(root->run_dir);
 	*root = (struct sysroot)SYSROOT_INIT;
 }
 

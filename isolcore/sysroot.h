@@ -19,11 +19,14 @@ struct sysroot {
 	int fd;
 	bool live; /* "/" itself: processes, system calls and writes mean this machine */
 	char *dir; /* as given, for messages */
+	/* Where the caller's files of this boot go: "/run", and for other users than root, on the
+	 * live machine, /run/user/UID, if there is that. */
+	char *run_dir;
 };
 
-#define SYSROOT_INIT            \
-	{                       \
-		-1, false, NULL \
+#define SYSROOT_INIT                  \
+	{                             \
+		-1, false, NULL, NULL \
 	}
 
 /* The limit for the files that hold one value. */

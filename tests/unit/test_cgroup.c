@@ -288,12 +288,11 @@ static void free_planned(struct planned *p)
 #define _cleanup_planned_ _cleanup_(free_planned)
 
 /* Workload 2-3, housekeeping what else is online and not isolated; change tells what else. */
-static void plan_on(struct planned *p, const struct tree_file *files,
-                    void (*change)(struct request *req))
+static void plan_in(struct planned *p, struct tree *tree, void (*change)(struct request *req))
 {
 	_cleanup_request_ struct request req;
 
-	*p = (struct planned){ .tree = tree_open(files), .plan = PLAN_INIT, .err = ERROR_INIT };
+	*p = (struct planned){ .tree = tree, .plan = PLAN_INIT, .err = ERROR_INIT };
 	request_init(&req);
 	req.cgroup.policy = POLICY_REQUIRE;
 	assert_int_equal(cpumask_parse_list(&req.cpus.workload, "2-3"), 0);
@@ -305,6 +304,12 @@ static void plan_on(struct planned *p, const struct tree_file *files,
 	p->rc = facility_cgroup.plan(&p->plan, &p->tree->sys, &req, "7-42", &p->err);
 	if (!p->rc)
 		p->rc = facility_affinity.plan(&p->plan, &p->tree->sys, &req, "7-42", &p->err);
+}
+
+static void plan_on(struct planned *p, const struct tree_file *files,
+                    void (*change)(struct request *req))
+{
+	plan_in(p, tree_open(files), change);
 }
 
 /* Knobs and task settings, one a line: name, what is found, what is wanted. */
@@ -675,6 +680,73 @@ static void a_group_with_processes_is_no_place_for_a_run(void **state)
 	expect_refused(&p, REASON_NOT_DELEGATED, "processes of its own");
 }
 
+#define USER    "sys/fs/cgroup/user.slice"
+#define SESSION USER "/user@7.service"
+#define DELEGATED(dir, controllers)                                                        \
+	{ dir "/cgroup.controllers", controllers }, { dir "/cgroup.subtree_control", "" }, \
+		{ dir "/cgroup.procs", "" }, { dir "/cgroup.type", "domain" },             \
+	{                                                                                  \
+		dir "/cpuset.cpus.effective", "0-7"                                        \
+	}
+
+/* As a user's session of systemd has it: all above user@7.service is root's. */
+static void plan_for_user(struct planned *p, const char *controllers,
+                          void (*change)(struct request *req))
+{
+	static const char *const roots[] = { "sys/fs/cgroup", USER };
+	const struct tree_file files[] = {
+		MACHINE("6.12.0"),
+		{ "proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup") },
+		{ "proc/self/cgroup", "0::/user.slice/user@7.service/app.slice/x.scope" },
+		V2_ROOT("sys/fs/cgroup", "cpuset", "cpuset"),
+		DELEGATED(USER, "cpuset"),
+		DELEGATED(SESSION, controllers),
+		DELEGATED(SESSION "/app.slice", ""),
+		DELEGATED(SESSION "/app.slice/x.scope", ""),
+		{ USER "/cgroup.subtree_control", "cpuset" },
+		{ SESSION "/app.slice/x.scope/cgroup.procs", "77" },
+		{ 0 },
+	};
+	struct tree *tree = tree_open(files);
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		_cleanup_free_ char *procs = xasprintf("%s/%s/cgroup.procs", tree->dir, roots[i]);
+
+		assert_int_equal(chmod(procs, 0444), 0);
+	}
+	plan_in(p, tree, change);
+}
+
+static void ask_for_isolated(struct request *req)
+{
+	req->cgroup.partition = PARTITION_ISOLATED;
+}
+
+static void the_run_goes_into_what_of_the_tree_is_delegated(void **state)
+{
+	_cleanup_planned_ struct planned p, q, r;
+	_cleanup_free_ char *text = NULL, *partition = NULL;
+	const struct note *note;
+
+	(void)state;
+	plan_for_user(&p, "cpuset", NULL);
+	text = written(&p);
+	assert_int_equal(p.rc, 0);
+	assert_non_null(strstr(text, "cgroup.join: /user.slice/user@7.service/chisol-7-42/hot\n"));
+	assert_null(strstr(text, "partition"));
+	assert_null(strstr(text, "exclusive"));
+	note = find_note(&p, REASON_NOT_DELEGATED);
+	assert_non_null(note);
+	assert_non_null(strstr(note->text, "/" SESSION ", which is delegated to chisol"));
+
+	plan_for_user(&q, "cpuset", ask_for_isolated);
+	partition = written(&q);
+	assert_non_null(strstr(partition, "cgroup.hot.partition: member -> isolated\n"));
+
+	plan_for_user(&r, "cpu memory", NULL);
+	expect_refused(&r, REASON_NO_CONTROLLER, "without the cpuset controller");
+}
+
 static void v2_names_siblings_that_claim_the_cpus(void **state)
 {
 	static const struct tree_file old[] = { V2_FILES("6.1.0"),
@@ -1015,6 +1087,7 @@ int main(void)
 		cmocka_unit_test(v2_makes_no_partition_for_a_start_in_the_run_group),
 		cmocka_unit_test(v2_claims_the_cpus_all_the_way_down_and_leaves_a_used_controller),
 		cmocka_unit_test(a_group_with_processes_is_no_place_for_a_run),
+		cmocka_unit_test(the_run_goes_into_what_of_the_tree_is_delegated),
 		cmocka_unit_test(v2_names_siblings_that_claim_the_cpus),
 		cmocka_unit_test(cpus_of_another_partition_are_refused_by_name),
 		cmocka_unit_test(cpus_isolated_since_boot_are_only_pinned),
