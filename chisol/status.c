@@ -102,7 +102,8 @@ static void find_drift(struct tale *tale, struct told *told, const struct system
 
 		if (holders_of(&holders, record, &above) || (rc && !errno_is_absent(-rc)) ||
 		    (rc && record->type->mortal) ||
-		    knob_same(record->type, now, journal_made(record)))
+		    knob_same(record->type, now, journal_made(record)) ||
+		    knob_same(record->type, now, record->wanted))
 			continue;
 		line = add_line(told, record);
 		line->wanted = xstrdup(journal_made(record));

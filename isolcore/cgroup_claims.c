@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cgroup_claims.h"
+#include "cgroup_knobs.h"
 #include "cgroup_world.h"
 
 struct search {
@@ -69,6 +70,29 @@ static bool reads(const struct system *sys, const char *group, const char *file,
 	       (!text[n] || text[n] == ' ');
 }
 
+int cgroup_list_runs(const struct system *sys, const char *run_group, struct namelist *runs)
+{
+	_cleanup_free_ char *above = cgroup_parent(run_group);
+	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+	int rc = sysroot_list(&sys->root, above, &names, NULL);
+
+	for (size_t i = 0; !rc && i < names.n; i++) {
+		_cleanup_free_ char *path = xasprintf("%s/%s", above, names.names[i]);
+
+		if (cgroup_is_of_run(path) && strcmp(path, run_group) != 0)
+			namelist_take(runs, take_ptr(&path));
+	}
+	return rc;
+}
+
+/* Is it the set for helpers or for everybody else of another run? */
+static bool is_taken_from(const char *group)
+{
+	const char *name = strrchr(group, '/');
+
+	return cgroup_is_of_run(group) && (!strcmp(name, "/help") || !strcmp(name, "/rest"));
+}
+
 static void claimed_v1(const struct system *sys, const char *group, const char *prefix,
                        struct cpumask *cpus)
 {
@@ -76,6 +100,8 @@ static void claimed_v1(const struct system *sys, const char *group, const char *
 			    *exclusive = xasprintf("%scpu_exclusive", prefix),
 			    *list = xasprintf("%scpus", prefix);
 
+	if (is_taken_from(group))
+		return;
 	if (reads(sys, group, balance, "1") || reads(sys, group, exclusive, "1"))
 		read_cpus(sys, group, list, cpus);
 }

@@ -11,8 +11,9 @@
 /*
  * The groups that claim any of the CPUs, as "GROUP (CPUs 2-3), ..."; NULL: none. The run's group
  * and the groups above it do not count. On v1 claiming is to balance load over CPUs, or to have
- * them exclusively; on v2 to be a partition, to have them exclusively, to have no others, and
- * before Linux 6.7, where siblings must not share with a partition, to list them at all.
+ * them exclusively, other than in the sets of other runs that a run takes its CPUs from; on v2 to
+ * be a partition, to have them exclusively, to have no others, and before Linux 6.7, where siblings
+ * must not share with a partition, to list them at all.
  */
 char *cgroup_claims(const struct system *sys, const char *run_group, const struct cpumask *cpus);
 
@@ -20,6 +21,9 @@ char *cgroup_claims(const struct system *sys, const char *run_group, const struc
  * are taken, too. Empty: they must not be taken, as Linux 6.1 and 6.12 crash then. */
 int cgroup_cpus_left(struct cpumask *left, const struct system *sys, const char *run_group,
                      const struct cpumask *cpus, struct error *err);
+
+/* The groups of other runs beside the run's, as paths. */
+int cgroup_list_runs(const struct system *sys, const char *run_group, struct namelist *runs);
 
 /* The CPUs that the tasks of a group may have, of either version; empty if that cannot be told. */
 void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char *group);

@@ -37,8 +37,7 @@ static const char *run_part(const char *path)
 	return NULL;
 }
 
-/* Is it a group of a run, of which chisol made all that is in it? */
-static bool is_of_run(const char *path)
+bool cgroup_is_of_run(const char *path)
 {
 	return run_part(path);
 }
@@ -91,7 +90,7 @@ static int empty_group(const struct system *sys, const char *path, const char *a
 	    world.kind == CGROUP_NONE)
 		return rc;
 	own = xasprintf("%s%s", world.mount, world.own);
-	if (is_of_run(own))
+	if (cgroup_is_of_run(own))
 		return rc;
 	error_clear(err);
 	return cgroup_move_tasks(sys, path, own, file, true, err);
@@ -138,7 +137,7 @@ static int remove_group(const struct system *sys, const char *path, struct error
 {
 	_cleanup_free_ char *above = cgroup_parent(path);
 
-	if (!is_of_run(path))
+	if (!cgroup_is_of_run(path))
 		return error_set(err, EINVAL, "%s is not a group that chisol makes", path);
 	give_up_cpus(sys, path);
 	return remove_when_empty(sys, path, above, err);
@@ -207,6 +206,7 @@ const struct knob_type knob_cpuset_cpus = {
 	.same = knob_same_cpulist,
 	.judge = judge_cpus,
 	.shell = knob_file_shell,
+	.mortal = true, /* with its group, which may be another run's */
 };
 
 struct balance_search {
@@ -389,7 +389,7 @@ static bool look_for_run(void *ctx, const char *group)
 {
 	bool *found = ctx;
 
-	*found = *found || is_of_run(group);
+	*found = *found || cgroup_is_of_run(group);
 	return !*found;
 }
 
@@ -401,7 +401,7 @@ static bool look_for_use(void *ctx, const char *group)
 		                             "cpuset.cpus.exclusive" };
 	struct usage *usage = ctx;
 	_cleanup_free_ char *control = xasprintf("%s/cgroup.subtree_control", group), *text = NULL;
-	bool used, for_run = is_of_run(group);
+	bool used, for_run = cgroup_is_of_run(group);
 
 	if (!for_run)
 		cgroup_for_each(usage->sys, group, look_for_run, &for_run);
@@ -433,7 +433,7 @@ static int read_controller(const struct system *sys, const char *path, char **va
 		*value = xstrdup(CONTROLLER_OFF);
 		return 0;
 	}
-	if (!is_of_run(path))
+	if (!cgroup_is_of_run(path))
 		cgroup_for_each(sys, group, look_for_use, &usage);
 	*value = usage.by ? xasprintf(CONTROLLER_ON ", used by %s", usage.by)
 	                  : xstrdup(CONTROLLER_ON);

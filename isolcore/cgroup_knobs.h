@@ -13,6 +13,9 @@
 #define CGROUP_RUN_PREFIX "chisol-"
 #define CGROUP_PRESENT    "group" /* the value of "cgroup-dir" */
 
+/* Is it a group of a run, of which chisol made all that is in it? */
+bool cgroup_is_of_run(const char *path);
+
 /*
  * "cgroup-dir": a group of the run, found as nothing. Putting that back moves what is in it to the
  * group above and removes it.

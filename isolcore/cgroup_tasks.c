@@ -176,14 +176,33 @@ static char *source_group(const char *path)
 	return cgroup_parent(run_group);
 }
 
+/* Where they go back to. */
+static char *sink_group(const struct system *sys, const char *path)
+{
+	_cleanup_namelist_ struct namelist runs = NAMELIST_INIT;
+	_cleanup_free_ char *run_group = cgroup_parent(path);
+
+	if (!cgroup_list_runs(sys, run_group, &runs)) {
+		for (size_t i = 0; i < runs.n; i++) {
+			_cleanup_free_ char *rest =
+				xasprintf("%s%s", runs.names[i], strrchr(path, '/'));
+
+			if (sysroot_exists(&sys->root, rest))
+				return take_ptr(&rest);
+		}
+	}
+	return source_group(path);
+}
+
 static int write_evict(const struct system *sys, const char *path, const char *value,
                        struct error *err)
 {
-	_cleanup_free_ char *above = source_group(path);
+	_cleanup_free_ char *above = source_group(path), *back = NULL;
 
 	if (value && !strcmp(value, EVICT_MOVED))
 		return cgroup_move_tasks(sys, above, path, "tasks", false, err);
-	return cgroup_move_tasks(sys, path, above, "tasks", true, err);
+	back = sink_group(sys, path);
+	return cgroup_move_tasks(sys, path, back, "tasks", true, err);
 }
 
 static void judge_evict(const struct system *sys, struct knob *knob,

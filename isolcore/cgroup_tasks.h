@@ -18,7 +18,8 @@
 /*
  * "cgroup-evict" (v1): the path is a group in the run's group. EVICT_MOVED: the tasks of the group
  * that the run's group is in are in it, kernel threads excepted. EVICT_IN_PLACE: it is empty;
- * writing that moves back what is in it, those that were born there included.
+ * writing that moves back what is in it, those that were born there included; or to the like set of
+ * another run that is still there, which keeps them off its own CPUs.
  */
 extern const struct knob_type knob_cgroup_evict;
 

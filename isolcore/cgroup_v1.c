@@ -17,13 +17,13 @@ struct v1_sets {
 	char *mems;
 };
 
-static void add_file(const struct cgroup_planner *p, const struct knob_type *type,
-                     const char *group, const char *name, const char *found, const char *wanted,
-                     const char *why)
+static struct knob *add_file(const struct cgroup_planner *p, const struct knob_type *type,
+                             const char *group, const char *name, const char *found,
+                             const char *wanted, const char *why)
 {
 	_cleanup_free_ char *file = xasprintf("%s%s", p->world->prefix, name);
 
-	cgroup_add(p, type, group, file, found, wanted, why);
+	return cgroup_add(p, type, group, file, found, wanted, why);
 }
 
 static char *add_set(const struct cgroup_planner *p, const struct v1_sets *sets, const char *name,
@@ -32,7 +32,12 @@ static char *add_set(const struct cgroup_planner *p, const struct v1_sets *sets,
 	_cleanup_free_ char *list = cpumask_list(cpus);
 	char *group = cgroup_add_group(p, name, why);
 
-	add_file(p, &knob_cpuset_cpus, group, "cpus", "", list, "which CPUs its tasks may have");
+	struct knob *knob = add_file(p, &knob_cpuset_cpus, group, "cpus", "", list,
+	                             "which CPUs its tasks may have");
+
+	/* A younger run takes its own CPUs away. */
+	if (!cpumask_intersects(cpus, &p->req->cpus.workload))
+		knob->avoid = &p->req->cpus.workload;
 	add_file(p, &knob_cpuset_cpus, group, "mems", "", sets->mems,
 	         "a set needs memory nodes before a task can join");
 	return group;
@@ -73,6 +78,44 @@ static void add_evict(const struct cgroup_planner *p, const char *rest)
 	         "cgroup.evict", rest, EVICT_IN_PLACE, EVICT_MOVED,
 	         "nobody else runs on the workload's CPUs")
 		->fresh = true;
+}
+
+/* One set of another run without this run's workload CPUs. */
+static void add_other(const struct cgroup_planner *p, const char *set)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT, full = CPUMASK_INIT;
+	_cleanup_free_ char *path = cgroup_file(p->world, set, "cpus"), *list = NULL,
+			    *tasks = xasprintf("%s/tasks", set), *found = NULL,
+			    *name = xasprintf("cgroup.%s.cpus", set + strlen(p->parent) + 1);
+
+	if (cgroup_read_cpus(p->sys, path, &cpus, NULL) ||
+	    !cpumask_intersects(&cpus, &p->req->cpus.workload) ||
+	    cpumask_subset(&cpus, &p->req->cpus.workload))
+		return;
+	found = cpumask_list(&cpus);
+	cpumask_andnot(&cpus, &p->req->cpus.workload);
+	list = cpumask_list(&cpus);
+	cgroup_effective(&full, p->sys, set);
+	cgroup_add_masks(p, tasks, &full, &cpus, true);
+	plan_add(p->plan, &facility_cgroup, &knob_cpuset_cpus, p->req->cgroup.policy, name, path,
+	         found, list, "what an older run moved there leaves the workload's CPUs, too")
+		->avoid = &p->req->cpus.workload;
+}
+
+/* Everybody else is in the sets of the runs that were there before, which may have these CPUs. */
+static void add_others(const struct cgroup_planner *p)
+{
+	_cleanup_namelist_ struct namelist runs = NAMELIST_INIT;
+
+	if (cgroup_list_runs(p->sys, p->run, &runs))
+		return;
+	for (size_t i = 0; i < runs.n; i++) {
+		_cleanup_free_ char *help = xasprintf("%s/help", runs.names[i]),
+				    *rest = xasprintf("%s/rest", runs.names[i]);
+
+		add_other(p, help);
+		add_other(p, rest);
+	}
 }
 
 static int find_cpus(struct v1_sets *sets, const struct cgroup_planner *p, struct error *err)
@@ -152,6 +195,8 @@ static void plan_sets(const struct cgroup_planner *p, const struct v1_sets *sets
 	hot = add_set(p, sets, "hot", &req->cpus.workload, "for the command");
 	if (p->partition == PARTITION_ISOLATED)
 		add_balance_off(p, hot);
+	if (evict || apart)
+		add_others(p);
 	if (evict)
 		add_evict(p, rest);
 	if (apart)

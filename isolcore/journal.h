@@ -2,10 +2,11 @@
 /*
  * The journal of one run: what it may have changed, on disk before the first write.
  *
- * RUN_ID.journal in the state directory, mode 0600, JSON Lines (documented in isolcore/journal.md): a header,
- * then one record per knob in the order of apply, then amendments. It is written to a temporary
- * name, fsynced and renamed; an amendment is fsynced before the write that it is about. A last line
- * without newline is an append that a crash cut short, and counts as not written.
+ * RUN_ID.journal in the state directory, mode 0600, JSON Lines (documented in
+ * isolcore/journal.md): a header, then one record per knob in the order of apply, then amendments.
+ * It is written to a temporary name, fsynced and renamed; an amendment is fsynced before the write
+ * that it is about. A last line without newline is an append that a crash cut short, and counts as
+ * not written.
  *
  * As long as its run is live, the chisol process holds a lock (fcntl(2)) on it.
  *

@@ -25,7 +25,7 @@ struct leftovers {
 	}
 
 /* A restore_outcome_fn; ctx: the leftovers. */
-void leftovers_note(void *leftovers, const struct journal *run, const struct journal_record *record,
+void leftovers_note(void *ctx, const struct journal *run, const struct journal_record *record,
                     enum knob_restored restored, const char *detail);
 /* Refuses the planned knobs that are left over, and notes each run. */
 void leftovers_refuse(const struct leftovers *leftovers, struct plan *plan);

@@ -492,6 +492,32 @@ static void v1_names_other_sets_on_the_cpus(void **state)
 	assert_null(strstr(note->text, "quiet"));
 }
 
+static void v1_takes_its_cpus_from_what_older_runs_moved(void **state)
+{
+	static const struct tree_file files[] = {
+		MACHINE("6.1.0"),
+		V1_FILES,
+		V1_SET(V1_ROOT "/chisol-5-6", "0-7", "0"),
+		V1_SET(V1_ROOT "/chisol-5-6/hot", "7", "0"),
+		V1_SET(V1_ROOT "/chisol-5-6/rest", "0-6", "1"),
+		V1_SET(V1_ROOT "/chisol-5-8", "0-7", "0"),
+		V1_SET(V1_ROOT "/chisol-5-8/rest", "4-6", "1"),
+		V1_SET(V1_ROOT "/chisol-own", "0-7", "0"),
+		V1_SET(V1_ROOT "/chisol-own/rest", "0-7", "0"),
+		{ 0 },
+	};
+	_cleanup_planned_ struct planned p;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	plan_on(&p, files, NULL);
+	text = written(&p);
+	assert_null(find_note(&p, REASON_CPU_CONFLICT));
+	assert_non_null(strstr(text, "cgroup.hot.sched_load_balance: 1 -> 0\n"
+	                             "cgroup.chisol-5-6/rest.cpus: 0-6 -> 0-1,4-6\n"
+	                             "cgroup.evict: in place -> moved\n"));
+}
+
 static void v1_says_what_a_set_above_lacks(void **state)
 {
 	static const struct tree_file files[] = {
@@ -1078,6 +1104,7 @@ int main(void)
 			v1_balances_within_the_workload_and_starts_in_the_run_group_if_asked),
 		cmocka_unit_test(v1_noprefix_and_a_parent_are_followed),
 		cmocka_unit_test(v1_names_other_sets_on_the_cpus),
+		cmocka_unit_test(v1_takes_its_cpus_from_what_older_runs_moved),
 		cmocka_unit_test(v1_says_what_a_set_above_lacks),
 		cmocka_unit_test(v1_in_a_container_cannot_stop_balancing),
 		cmocka_unit_test(v2_makes_a_remote_partition_beside_help),
