@@ -4,10 +4,9 @@
 #include "hold.h"
 #include "preload.h"
 #include "../isolcore/runs.h"
+#include "../probe/trace_close.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
 
 #define LOOP_GAPS 10  /* of each CPU, that are told with what happened in them */
 #define POLL_MS   200 /* a ring of 4 MiB takes about 200,000 events a second */
@@ -83,30 +82,10 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 	return thread_probe_open(&probe->threads, sys, req, plan, &probe->record, err);
 }
 
-static void leave_closing_to_child(struct probe *probe)
-{
-	int closed[2];
-	char byte;
-
-	if (pipe2(closed, O_CLOEXEC))
-		return;
-	if (!fork()) {
-		prctl(PR_SET_NAME, "chisol-close");
-		if (!chdir("/")) /* else it is done by the exit */
-			trace_events_leave(&probe->watch.events);
-		_exit(0);
-	}
-	/* Locks and pipes that chisol was started with are its own alone when it ends. */
-	close(closed[1]);
-	while (read(closed[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	close(closed[0]);
-}
-
 void probe_free(struct probe *probe)
 {
 	if (probe->watches && !hold_find(probe->sys, NULL))
-		leave_closing_to_child(probe);
+		trace_close_by_child(&probe->watch.events);
 	on_break_free(&probe->on_break);
 	loop_watch_free(&probe->loops);
 	trace_watch_free(&probe->watch);

@@ -34,12 +34,6 @@ int probe_check_options(const struct options *options, struct error *err);
  */
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
                const struct plan *plan, struct error *err);
-/*
- * The kernel waits at the end of each trace event that nobody else uses for two grace periods of
- * RCU, one event after the other (perf_trace_event_unreg(), under event_mutex): a second and more.
- * A child does that, named "chisol-close", so that whoever waits for chisol need not; it has
- * nothing open but the events, and ends with the last of them.
- */
 void probe_free(struct probe *probe);
 #define _cleanup_probe_ _cleanup_(probe_free)
 

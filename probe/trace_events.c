@@ -4,16 +4,12 @@
 #include "tracefs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define REMOTE_RING ((size_t)256u * 1024)
 #define CLOCK_STEP  1000000u /* ns; less is an interrupt between taking the time and writing it */
-#define CLOSE_LONG  1000000  /* ns; closing took so long because it was the event's last user */
-#define CLOSE_TURN  5000000  /* ns; opening all events takes about as long */
 #define INIT_PID_NS 0xEFFFFFFCu /* inode of the first pid namespace (include/linux/proc_ns.h) */
 
 /* A new task. */
@@ -167,44 +163,6 @@ int trace_events_open(struct trace_events *te, const struct system *sys, const s
 	rc = open_rings(te, ring_size, err);
 	setrlimit(RLIMIT_NOFILE, &before);
 	return rc;
-}
-
-static void close_others(const struct trace_events *te)
-{
-	_cleanup_namelist_ struct namelist open = NAMELIST_INIT;
-	_cleanup_free_ bool *owned = NULL;
-	int last = -1;
-
-	for (size_t i = 0; i < te->n_fds; i++)
-		last = te->fds[i] > last ? te->fds[i] : last;
-	for (size_t i = 0; i < te->n_rings; i++)
-		last = te->rings[i].fd > last ? te->rings[i].fd : last;
-	owned = xcalloc((size_t)last + 1, sizeof(*owned));
-	for (size_t i = 0; i < te->n_fds; i++)
-		owned[te->fds[i]] = true;
-	for (size_t i = 0; i < te->n_rings; i++)
-		owned[te->rings[i].fd] = true;
-	sysroot_list(&te->sys->root, "/proc/self/fd", &open, NULL);
-	for (size_t i = 0; i < open.n; i++) {
-		long fd = strtol(open.names[i], NULL, 10);
-
-		if (fd > last || !owned[fd])
-			close((int)fd);
-	}
-}
-
-void trace_events_leave(const struct trace_events *te)
-{
-	const struct timespec turn = { .tv_nsec = CLOSE_TURN };
-
-	close_others(te);
-	for (size_t i = 0; i < te->n_fds; i++) {
-		uint64_t began = ring_clock();
-
-		close(te->fds[i]);
-		if (ring_clock() - began > CLOSE_LONG)
-			nanosleep(&turn, NULL);
-	}
 }
 
 void trace_events_close(struct trace_events *te)

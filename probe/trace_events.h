@@ -53,11 +53,6 @@ int trace_events_open(struct trace_events *te, const struct system *sys, const s
 /* Opens each event there is once, on the CPU given, to count and tell nothing. */
 int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
                       struct error *err);
-/*
- * For a process that is there for this only: closes everything but the events, then the events, so
- * slowly that a process that opens them gets its turn.
- */
-void trace_events_leave(const struct trace_events *te);
 void trace_events_close(struct trace_events *te);
 #define _cleanup_trace_events_ _cleanup_(trace_events_close)
 

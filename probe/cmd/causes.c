@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "../attach.h"
+#include "../trace_close.h"
 
 #define RING_SIZE ((size_t)4 << 20) /* of the events of one CPU: 80,000 between two looks */
 
@@ -116,6 +117,8 @@ void causes_free(struct causes *c)
 		munmap(c->feeds[i].ring, sizeof(struct gap_ring));
 	free(c->feeds);
 	gap_watch_free(&c->gaps);
+	if (c->known)
+		trace_close_by_child(&c->watch.events);
 	trace_watch_free(&c->watch);
 	free(c->unavailable);
 	*c = (struct causes){ 0 };

@@ -72,6 +72,33 @@ static void an_idle_machine_has_nothing_to_tell(void **state)
 	assert_false(sysroot_exists(&tree->sys.root, STATE_DIR));
 }
 
+static void a_holder_of_the_trace_events_is_told_as_long_as_it_lives(void **state)
+{
+	static const struct {
+		const char *file, *says;
+	} rows[] = {
+		{ "7 9 32", "Process 7 holds the trace events (--hold-trace).\n" },
+		{ "7 8 32", "There are no runs.\n" }, /* another had its number */
+		{ "8 9 32", "There are no runs.\n" },
+		{ "-7 9 32", "There are no runs.\n" },
+		{ "7", "There are no runs.\n" },
+		{ "", "There are no runs.\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+		_cleanup_free_ char *text = NULL;
+		int status;
+
+		tree_write(tree->dir, "run/chisol/trace-hold", rows[i].file);
+		text = print(status_print, REPORT_TEXT, tree, &status);
+		assert_int_equal(status, 0);
+		assert_non_null(strstr(text, rows[i].says));
+		assert_int_equal(!!strstr(text, "holds"), i == 0);
+	}
+}
+
 static void live_and_dead_runs_and_drift_are_told(void **state)
 {
 	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
@@ -171,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_machine_has_nothing_to_tell),
+		cmocka_unit_test(a_holder_of_the_trace_events_is_told_as_long_as_it_lives),
 		cmocka_unit_test(live_and_dead_runs_and_drift_are_told),
 		cmocka_unit_test(a_setting_of_a_younger_run_is_no_drift_of_the_older),
 		cmocka_unit_test(restore_says_what_became_of_each_run),
