@@ -17,8 +17,8 @@
 
 #include "../follow.h"
 
-#define STACK          (256u * 1024) /* exit handlers run on it if it is the last thread */
-#define PLACE_PAUSE    5000000u      /* ns; how often it is looked whether chisol has moved it */
+#define STACK          65536ul
+#define PLACE_PAUSE    5000000u /* ns; how often it is looked whether chisol has moved it */
 #define PLACE_PATIENCE 2000000000u
 #define END_PATIENCE   2  /* s */
 #define LOOK_SHARE     50 /* a look may take one part in so many of the time to the next */

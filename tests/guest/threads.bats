@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --probe=thread: libisolprobe's thread in the run's group for helpers, on CPUs that the command has for itself.
+
+load ../helpers
+load guest
+
+setup() {
+	HABITS=$REPO/build/tests/tools/habits
+	cd "$BATS_TEST_TMPDIR"
+	PIDS=() RUN=
+}
+
+teardown() {
+	run_cleared
+	no_complaint
+}
+
+# The library's thread in the command.
+probe_thread() {
+	grep -lx chisol-probe "/proc/$COMMAND"/task/*/comm | sed 's|/comm$||'
+}
+
+placed() { # off the command's CPUs
+	[ "$(sed -n 's/^Cpus_allowed_list:\t//p' "$(probe_thread)/status")" = "$1" ]
+}
+
+threads() { # FILTER
+	jq -e ".probe.threads | $1" report.json
+}
+
+@test "the library's thread is moved to the group for helpers, and the command's stay where they are" {
+	run_started -c 2-3 -s cgroup.policy=require -s cgroup.helpers=yes --probe=thread
+	eventually grep -q '/help$' "$(probe_thread)/cgroup"
+	[ "$(cpus_of "$COMMAND")" = 2-3 ]
+	refute grep -qE '[23]' <<<"$(sed -n 's/^Cpus_allowed_list:\t//p' "$(probe_thread)/status")"
+	sleep 1
+	run_ended
+	threads '.library.loaded and .library.helper_group and .library.looks > 1'
+	threads '.list[0] | .main and .hot'
+}
+
+@test "without a group for helpers it goes by itself where the cpuset allows, and else chisol looks from outside" {
+	run_started -c 2-3 -s cgroup.policy=require -s cgroup.helpers=no --probe=thread
+	sleep 1
+	run_ended
+	threads '.library.loaded and (.library.looks > 0 or .looks_from_outside > 1)'
+	threads '.library.helper_group | not'
+}
+
+@test "who interrupts the threads of the program is named, on this kernel and this machine, too" {
+	"$CHISOL" -c 2 --probe=thread -r json:report.json "$HABITS" own-enemy
+	threads '.own_calls[] | select(.call == "munmap" and .count == 500) | .object | endswith("habits")'
+	threads 'any(.list[]; .name == "spinner" and .hot and .on_workload)'
+}
+
+@test "threads, forks, signals, descriptors and filters are as without the library" {
+	local habit
+	for habit in thousand end-main early fork signals descriptors close-all many filter; do
+		"$CHISOL" -c 2 --probe=thread -r json:report.json "$HABITS" $habit </dev/null 3>&-
+		threads '.library.loaded'
+	done
+}
