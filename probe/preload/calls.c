@@ -106,16 +106,14 @@ static struct record_call *claim_call(struct record *record, uint64_t site, uint
 void call_note(enum record_call_kind kind, void *site)
 {
 	struct record *record = following();
-	struct record_thread *self = preload_self();
 	struct record_call *call;
 
 	if (!record)
 		return;
-	isolate_if_pending(record, self);
+	isolate_if_pending(record, preload_self());
 	if (!disturbs_others(record))
 		return;
-	call = claim_call(record, (uint64_t)(uintptr_t)site, kind,
-	                  self ? self->tid : (uint32_t)gettid());
+	call = claim_call(record, (uint64_t)(uintptr_t)site, kind, preload_tid());
 	if (!call) {
 		__atomic_add_fetch(&record->library.calls_omitted, 1, __ATOMIC_RELAXED);
 		return;
@@ -216,8 +214,10 @@ static struct start take_start(void *arg)
 	struct record *record = following();
 
 	free(arg);
-	if (record)
+	if (record) {
+		__atomic_add_fetch(&record->library.n_created, 1, __ATOMIC_RELAXED);
 		thread_begins(record);
+	}
 	return start;
 }
 
@@ -240,9 +240,19 @@ static struct start *make_start(struct start start)
 {
 	struct start *made = following() ? malloc(sizeof(*made)) : NULL;
 
-	if (made)
-		*made = start;
+	if (!made)
+		return NULL;
+	*made = start;
+	thread_expected();
 	return made;
+}
+
+static void drop_start(struct start *start)
+{
+	if (!start)
+		return;
+	free(start);
+	thread_not_expected();
 }
 
 EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
@@ -256,7 +266,7 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
 	call_note(RECORD_THREAD_CREATE, __builtin_return_address(0));
 	rc = start ? next(thread, attr, run_thread, start) : next(thread, attr, routine, arg);
 	if (rc)
-		free(start);
+		drop_start(start);
 	return rc;
 }
 
@@ -270,7 +280,7 @@ EXPORTED int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 	call_note(RECORD_THREAD_CREATE, __builtin_return_address(0));
 	rc = start ? next(thread, run_thread_of_c, start) : next(thread, routine, arg);
 	if (rc != thrd_success)
-		free(start);
+		drop_start(start);
 	return rc;
 }
 

@@ -31,7 +31,11 @@ void *preload_next(const char *name);
 
 /* The calling thread's place in the record; NULL: none. */
 struct record_thread *preload_self(void);
-/* Of a thread that pthread_create() began. */
+/* Its number, by a system call only if no filter could forbid that; 0: not known. */
+uint32_t preload_tid(void);
+/* A thread is about to be made; it was not; it begins, which it tells itself. */
+void thread_expected(void);
+void thread_not_expected(void);
 void thread_begins(struct record *record);
 /* The thread "chisol-probe" makes way, for good, for a call that the kernel refuses to a process
  * with more than one thread, or that would make it subject to a filter. */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "preload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -44,6 +41,13 @@ struct record_thread *preload_self(void)
 	return self;
 }
 
+uint32_t preload_tid(void)
+{
+	if (self)
+		return self->tid;
+	return __atomic_load_n(&filtered, __ATOMIC_RELAXED) ? 0 : (uint32_t)gettid();
+}
+
 uint64_t preload_now(void)
 {
 	struct timespec ts;
@@ -58,12 +62,12 @@ static void wake_thread(void)
 	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
-static void sleep_ns(uint64_t ns)
+/* Unless it was woken since wake was seen. */
+static void sleep_ns(uint64_t ns, uint32_t seen)
 {
 	struct timespec ts = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 
-	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAIT_PRIVATE,
-	                (long)__atomic_load_n(&wake, __ATOMIC_ACQUIRE), (long)&ts, 0, 0);
+	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAIT_PRIVATE, seen, (long)&ts, 0, 0);
 }
 
 /* Not for ever: it may wait for the dynamic loader, whose lock the caller may have. */
@@ -145,12 +149,20 @@ static void take_place(struct record *record)
 	pthread_setspecific(at_end, self ? (void *)self : (void *)record);
 }
 
+void thread_expected(void)
+{
+	__atomic_add_fetch(&n_live, 1, __ATOMIC_RELAXED);
+}
+
+void thread_not_expected(void)
+{
+	__atomic_sub_fetch(&n_live, 1, __ATOMIC_RELAXED);
+}
+
 void thread_begins(struct record *record)
 {
 	char name[RECORD_NAME] = "";
 
-	__atomic_add_fetch(&n_live, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&record->library.n_created, 1, __ATOMIC_RELAXED);
 	take_place(record);
 	if (!self)
 		__atomic_add_fetch(&record->library.threads_omitted, 1, __ATOMIC_RELAXED);
@@ -192,7 +204,7 @@ static bool find_place(struct record *record)
 	__atomic_store_n(&library->follower, RECORD_WAITS, __ATOMIC_RELEASE);
 	while (record->orders.places && !ended && preload_now() < until &&
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
-		sleep_ns(PLACE_PAUSE);
+		sleep_ns(PLACE_PAUSE, 0);
 	/* Without a place for this, what it has may do. */
 	preload_syscall(SYS_sched_setaffinity, 0, (long)cpus->n_words * (long)sizeof(*cpus->words),
 	                (long)cpus->words, 0, 0, 0);
@@ -238,13 +250,16 @@ static void follow_program(struct record *record)
 		return;
 	}
 	__atomic_store_n(&record->library.follower, RECORD_FOLLOWS, __ATOMIC_RELEASE);
-	do {
+	while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) {
+		uint32_t seen = __atomic_load_n(&wake, __ATOMIC_ACQUIRE);
+
 		/* The program's threads were none of libc's, and have ended: so does the process,
 		 * without the exit() that libc would call in this one. */
 		if (look(record, &follow, &pause) && !follow.n_alive)
 			preload_syscall(SYS_exit, 0, 0, 0, 0, 0, 0);
-		sleep_ns(pause);
-	} while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE));
+		if (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE))
+			sleep_ns(pause, seen);
+	}
 	follow_close(&follow);
 }
 
@@ -295,7 +310,8 @@ void thread_withdraw(void)
 {
 	struct record *record = following();
 
-	if (record && end_thread(record))
+	/* In a child of vfork() it is the parent's thread, which is in nobody's way there. */
+	if (record && record->library.pid == (uint32_t)getpid() && end_thread(record))
 		__atomic_store_n(&record->library.follower, RECORD_WITHDRAWN, __ATOMIC_RELEASE);
 }
 
@@ -306,7 +322,7 @@ __attribute__((constructor)) static void begin(void)
 
 	if (!record || !record->orders.follow || pthread_key_create(&at_end, thread_ends))
 		return;
-	take_place(record);
+	thread_begins(record);
 	rc = start_thread(record);
 	has_thread = !rc;
 	if (rc) {
