@@ -9,7 +9,9 @@
 #include "break.h"
 
 #define WATCH_WORST     10
-#define TRACE_SETTLE_NS 1000000u /* a record may be written this much later than its time says */
+/* A record may be written this much later than its time says: a hypervisor may stop the CPU
+ * between. */
+#define TRACE_SETTLE_NS 10000000u
 
 struct cause_count {
 	uint64_t breaks, total, longest; /* ns; of the breaks that are charged to the cause */
