@@ -32,7 +32,9 @@ setup_file() {
 	echo $! >"$BATS_FILE_TMPDIR/load"
 	ping 10.0.2.2 >/dev/null 3>&- & # one packet a second each way
 	echo $! >"$BATS_FILE_TMPDIR/ping"
-	sleep 3 # until all of the load is there
+	# Until all of the load is there, and the traffic.
+	sleep 3
+	ping -c 3 -W 30 10.0.2.2 >/dev/null
 	masks >"$BATS_FILE_TMPDIR/masks"
 }
 
