@@ -215,7 +215,7 @@ const struct cause causes[] = {
 	  .source = TRACE_TASK,
 	  .task = CAUSE_KTHREAD,
 	  .meaning = "another kernel thread",
-	  .remedy = "boot with isolcpus= or nohz_full=, or move it with taskset -p" },
+	  .remedy = "boot with isolcpus= or nohz_full=; [kthreads] move = yes" },
 	{ .code = "rt-task",
 	  .source = TRACE_TASK,
 	  .task = CAUSE_REAL_TIME,

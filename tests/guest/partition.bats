@@ -129,7 +129,7 @@ partition() { # the run's partition, as the kernel says it
 @test "somebody who ends the partition during the run is seen as drift, and nothing of the run is left" {
 	run_started -c 2-3 -s cgroup.policy=require --fail-on drift
 	local file
-	file=$(grep -lx isolated $TREE/chisol-*/cpuset.cpus.partition $TREE/chisol-*/*/cpuset.cpus.partition)
+	file=$(find $TREE/chisol-* -name cpuset.cpus.partition -exec grep -lx isolated {} +)
 	echo member >"$file"
 	run_ended 122
 	[[ $(text) == *"drifted cgroup."*partition* ]]
