@@ -32,6 +32,8 @@ static void stream_break(void *ctx, const struct isolation_break *brk)
 {
 	struct stream *stream = ctx;
 
+	if (brk->start < stream->watch->began)
+		return;
 	stream_object(stream, json_stream_break(stream->watch, brk));
 }
 

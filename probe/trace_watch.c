@@ -111,10 +111,10 @@ static void on_break(void *ctx, const struct isolation_break *brk)
 	struct cause_count *count = count_of(cpu, brk->by->cause);
 	uint64_t length = brk->end - brk->start;
 
-	if (brk->start < tw->began)
-		return;
 	for (size_t i = 0; i < tw->n_listeners; i++)
 		tw->listeners[i].on_break(tw->listeners[i].ctx, brk);
+	if (brk->start < tw->began)
+		return;
 	if (brk->start < tw->began + tw->grace) {
 		add_break(&cpu->startup, length);
 		return;

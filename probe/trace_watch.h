@@ -40,6 +40,7 @@ struct watched_cpu {
 /* Who wants to hear of what is found, as it is found. */
 struct trace_listener {
 	void *ctx;
+	/* Those that begin before the watch, too: a command may run a moment before that. */
 	void (*on_break)(void *ctx, const struct isolation_break *brk);
 	/* A stretch of time of which the kernel told nothing. */
 	void (*on_unseen)(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);

@@ -24,7 +24,7 @@ watched() {
 
 @test "a loop that ticks is told with its gaps, and each gap is charged" {
 	watched "$TICKER" 600 >out
-	jq -e '.loops | (.threads | length) == 1 and .omitted == 0 and .startup_ns > 0' json
+	jq -e '.loops | (.threads | length) == 1 and .omitted == 0 and .startup_ns >= 0' json
 	jq -e --argjson pid "$(head -1 out)" '.loops.threads[0] | .name == "ticker" and .tid == $pid and .ended
 		and .figures.cpu == 1 and .figures.passes > 1000 and .figures.threshold_ns == 2000' json
 	# the program's own count, chisol's from the record, and what came through the ring
