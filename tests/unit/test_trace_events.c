@@ -175,11 +175,12 @@ static void put_bytes(struct world *w, unsigned int cpu, const void *bytes, size
 {
 	struct ring *ring = &w->te.rings[cpu];
 	unsigned char *data = (unsigned char *)ring->page + page_size();
+	size_t begin = ring->page->data_head & (ring->size - 1);
+	size_t first = size < ring->size - begin ? size : ring->size - begin;
 
 	assert_true(ring->page->data_head + size - ring->tail <= ring->size);
-	for (size_t i = 0; i < size; i++)
-		data[(ring->page->data_head + i) & (ring->size - 1)] =
-			((const unsigned char *)bytes)[i];
+	memcpy(data + begin, bytes, first);
+	memcpy(data, (const char *)bytes + first, size - first);
 	ring->page->data_head += size;
 }
 
