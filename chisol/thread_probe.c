@@ -161,10 +161,11 @@ static void give_place(struct thread_probe *tp, uint32_t tid)
 static void look_for_thread(struct thread_probe *tp, const struct record_library *library,
                             uint64_t now)
 {
-	if (library->follower != RECORD_FOLLOWS || library->ended || tp->lost ||
-	    is_its_thread(tp, library->follower_tid))
+	if (library->follower != RECORD_FOLLOWS || library->ended || tp->lost)
 		return;
-	if (!tp->missed)
+	if (is_its_thread(tp, library->follower_tid))
+		tp->missed = 0;
+	else if (!tp->missed)
 		tp->missed = now;
 	else if (now - tp->missed > (uint64_t)POLL_MS * NS_PER_MS / 2)
 		tp->lost = tp->missed;

@@ -163,6 +163,16 @@ ends() {
 	observed_by 'made way for a system call'
 }
 
+@test "a program that gives up its privileges gives up those of the library's thread, too" {
+	((EUID == 0)) || skip "needs root"
+	follow "$HABITS" drop
+	loaded
+	threads '.library.looks > 3 and .looks_from_outside < 10'
+	command -v setpriv || skip "needs setpriv"
+	# which keeps its capabilities over that, in its own thread
+	follow setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all sleep 0.3
+}
+
 @test "children do not have the library, and the environment is the command's own" {
 	follow env >env
 	refute grep -E 'LD_PRELOAD|ISOLPROBE' env

@@ -13,6 +13,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <spawn.h>
@@ -122,24 +124,46 @@ void call_note(enum record_call_kind kind, void *site)
 	__atomic_add_fetch(&call->n, 1, __ATOMIC_RELAXED);
 }
 
-/*
- * One function that is noted and passed on. The next definition is found by a constructor; who
- * calls before that (another preloaded library's, such as an allocator's) gets what "early" does.
- */
-#define PASS_ON(kind, type, name, parameters, arguments, early)         \
+/* The next definition of a function, found by a constructor. */
+#define NEXT(name)                                                      \
 	static __typeof__(&name) next_##name;                           \
 	__attribute__((constructor(102))) static void find_##name(void) \
 	{                                                               \
 		void *next = preload_next(#name);                       \
                                                                         \
 		memcpy(&next_##name, &next, sizeof(next));              \
-	}                                                               \
-	EXPORTED type name parameters                                   \
-	{                                                               \
-		if (!next_##name)                                       \
-			early;                                          \
-		call_note(kind, __builtin_return_address(0));           \
-		return next_##name arguments;                           \
+	}
+
+/*
+ * One function that is noted and passed on. Who calls before the constructor (another preloaded
+ * library's, such as an allocator's) gets what "early" does.
+ */
+#define PASS_ON(kind, type, name, parameters, arguments, early) \
+	NEXT(name)                                              \
+	EXPORTED type name parameters                           \
+	{                                                       \
+		if (!next_##name)                               \
+			early;                                  \
+		call_note(kind, __builtin_return_address(0));   \
+		return next_##name arguments;                   \
+	}
+
+/* One that changes the credentials of all threads. */
+#define CHANGE_CREDENTIALS(name, parameters, arguments) \
+	NEXT(name)                                      \
+	EXPORTED int name parameters                    \
+	{                                               \
+		bool suspended = thread_suspend();      \
+		int rc, error;                          \
+                                                        \
+		if (!next_##name)                       \
+			find_##name();                  \
+		rc = next_##name arguments;             \
+		error = errno;                          \
+		if (suspended)                          \
+			thread_resume();                \
+		errno = error;                          \
+		return rc;                              \
 	}
 
 #define FIND_NEXT(next, name)                                     \
@@ -326,6 +350,32 @@ __asm__(".text\n"
 #endif
         ".size dlopen, .-dlopen\n");
 
+CHANGE_CREDENTIALS(setuid, (uid_t uid), (uid))
+CHANGE_CREDENTIALS(setgid, (gid_t gid), (gid))
+CHANGE_CREDENTIALS(seteuid, (uid_t uid), (uid))
+CHANGE_CREDENTIALS(setegid, (gid_t gid), (gid))
+CHANGE_CREDENTIALS(setreuid, (uid_t real, uid_t effective), (real, effective))
+CHANGE_CREDENTIALS(setregid, (gid_t real, gid_t effective), (real, effective))
+CHANGE_CREDENTIALS(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+CHANGE_CREDENTIALS(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+CHANGE_CREDENTIALS(setgroups, (size_t n, const gid_t *groups), (n, groups))
+CHANGE_CREDENTIALS(initgroups, (const char *user, gid_t group), (user, group))
+/* Of one thread, and so not of the library's. libc has it, and no header of its own for it. */
+int capset(cap_user_header_t header, cap_user_data_t data);
+CHANGE_CREDENTIALS(capset, (cap_user_header_t header, cap_user_data_t data), (header, data))
+
+/* By number; the same by names is above. */
+static bool changes_credentials(long number)
+{
+	static const long numbers[] = { SYS_setuid,    SYS_setgid,    SYS_setreuid,  SYS_setregid,
+		                        SYS_setresuid, SYS_setresgid, SYS_setgroups, SYS_capset };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
 /* System calls by number that are noted. */
 static const struct {
 	long number;
@@ -390,6 +440,7 @@ EXPORTED int prctl(int option, ...)
 EXPORTED long syscall(long number, ...)
 {
 	long args[6], result;
+	bool suspended;
 	va_list ap;
 
 	va_start(ap, number);
@@ -406,7 +457,10 @@ EXPORTED long syscall(long number, ...)
 	if (number == SYS_setns || (number == SYS_unshare && args[0] & WITHDRAW_FLAGS) ||
 	    (number == SYS_seccomp && args[1] & SECCOMP_FILTER_FLAG_TSYNC))
 		thread_withdraw();
+	suspended = changes_credentials(number) && thread_suspend();
 	result = preload_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+	if (suspended)
+		thread_resume();
 	if (!result && number == SYS_prctl && args[0] == PR_SET_NAME)
 		got_name((const char *)args[1]);
 	return with_errno(result);

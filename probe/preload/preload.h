@@ -40,6 +40,11 @@ void thread_begins(struct record *record);
 /* The thread "chisol-probe" makes way, for good, for a call that the kernel refuses to a process
  * with more than one thread, or that would make it subject to a filter. */
 void thread_withdraw(void);
+/* The same for a moment: while the program changes its credentials, which glibc does in all threads
+ * and then ends the process if it did not go alike in all, and which a thread that is begun later
+ * has from the one that begins it. If suspended, it has to be resumed. */
+bool thread_suspend(void);
+void thread_resume(void);
 /* The program has put a filter on its system calls: no further ones are made in its threads. */
 void thread_filtered(void);
 

@@ -18,6 +18,7 @@
 #define PLACE_PAUSE    5000000u /* ns; how often it is looked whether chisol has moved it */
 #define PLACE_PATIENCE 2000000000u
 #define END_PATIENCE   2  /* s */
+#define MAX_SUSPENDED  16 /* then it withdraws */
 #define LOOK_SHARE     50 /* a look may take one part in so many of the time to the next */
 
 static bool ordered;
@@ -26,6 +27,7 @@ static bool has_thread;
 static uint32_t wake; /* a futex: changed when the thread is to look at once */
 static uint32_t ended;
 static bool filtered;
+static unsigned int n_suspended;
 static uint32_t n_live = 1;  /* threads of the program, as far as they are known here */
 static pthread_key_t at_end; /* its destructor runs at the end of a thread, the main one's too */
 
@@ -70,7 +72,8 @@ static void sleep_ns(uint64_t ns, uint32_t seen)
 	preload_syscall(SYS_futex, (long)&wake, FUTEX_WAIT_PRIVATE, seen, (long)&ts, 0, 0);
 }
 
-/* Not for ever: it may wait for the dynamic loader, whose lock the caller may have. */
+/* Is it gone? Not waited for without end: it may wait for the dynamic loader, whose lock the caller
+ * may have. */
 static bool end_thread(struct record *record)
 {
 	struct timespec until;
@@ -83,7 +86,7 @@ static bool end_thread(struct record *record)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += END_PATIENCE;
 	if (pthread_timedjoin_np(thread, NULL, &until))
-		return true;
+		return false;
 	/* It may still be counted for a moment. */
 	tid = (pid_t)record->library.follower_tid;
 	while (!preload_syscall(SYS_tgkill, getpid(), tid, 0, 0, 0, 0))
@@ -202,9 +205,10 @@ static bool find_place(struct record *record)
 	if (!cpus->n_words || cpus->n_words > RECORD_CPU_WORDS)
 		return false;
 	__atomic_store_n(&library->follower, RECORD_WAITS, __ATOMIC_RELEASE);
-	while (record->orders.places && !ended && preload_now() < until &&
+	while (record->orders.places && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) &&
+	       preload_now() < until &&
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
-		sleep_ns(PLACE_PAUSE, 0);
+		sleep_ns(PLACE_PAUSE, __atomic_load_n(&wake, __ATOMIC_ACQUIRE));
 	/* Without a place for this, what it has may do. */
 	preload_syscall(SYS_sched_setaffinity, 0, (long)cpus->n_words * (long)sizeof(*cpus->words),
 	                (long)cpus->words, 0, 0, 0);
@@ -282,15 +286,18 @@ static void *probe_thread(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct record *record)
+static void start_thread(struct record *record)
 {
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
+	struct record_library *library = &record->library;
+	__typeof__(&pthread_create) create;
 	void *next = preload_next("pthread_create");
 	pthread_attr_t attr;
 	sigset_t all, before;
 	int rc;
 
 	memcpy(&create, &next, sizeof(next));
+	__atomic_store_n(&ended, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&library->placement, RECORD_UNPLACED, __ATOMIC_RELEASE);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
@@ -298,7 +305,11 @@ static int start_thread(struct record *record)
 	rc = create(&thread, &attr, probe_thread, record);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	return rc;
+	has_thread = !rc;
+	if (!rc)
+		return;
+	library->follower_errno = (uint32_t)rc;
+	__atomic_store_n(&library->follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
 }
 
 void thread_filtered(void)
@@ -306,29 +317,60 @@ void thread_filtered(void)
 	__atomic_store_n(&filtered, true, __ATOMIC_RELAXED);
 }
 
-void thread_withdraw(void)
+/* The record, if there is a thread to end. In a child of vfork() that is the parent's, and in
+ * nobody's way. */
+static struct record *with_thread(void)
 {
 	struct record *record = following();
 
-	/* In a child of vfork() it is the parent's thread, which is in nobody's way there. */
-	if (record && record->library.pid == (uint32_t)getpid() && end_thread(record))
-		__atomic_store_n(&record->library.follower, RECORD_WITHDRAWN, __ATOMIC_RELEASE);
+	if (!record || record->library.pid != (uint32_t)getpid() ||
+	    !__atomic_load_n(&has_thread, __ATOMIC_ACQUIRE))
+		return NULL;
+	return record;
+}
+
+static void withdraw(struct record *record)
+{
+	end_thread(record);
+	__atomic_store_n(&record->library.follower, RECORD_WITHDRAWN, __ATOMIC_RELEASE);
+}
+
+void thread_withdraw(void)
+{
+	struct record *record = with_thread();
+
+	if (record)
+		withdraw(record);
+}
+
+bool thread_suspend(void)
+{
+	struct record *record = with_thread();
+
+	if (!record)
+		return false;
+	if (!__atomic_load_n(&filtered, __ATOMIC_RELAXED) && n_suspended++ < MAX_SUSPENDED)
+		return end_thread(record);
+	withdraw(record);
+	return false;
+}
+
+void thread_resume(void)
+{
+	struct record *record = following();
+
+	if (record)
+		start_thread(record);
 }
 
 __attribute__((constructor)) static void begin(void)
 {
 	struct record *record = attached_record();
-	int rc;
 
 	if (!record || !record->orders.follow || pthread_key_create(&at_end, thread_ends))
 		return;
 	thread_begins(record);
-	rc = start_thread(record);
-	has_thread = !rc;
-	if (rc) {
-		record->library.follower_errno = (uint32_t)rc;
-		record->library.follower = RECORD_NO_THREAD;
-	}
+	start_thread(record);
 	ordered = true;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -247,6 +248,25 @@ static void run_many_threads(void)
 	check(n_signals > 0, "no signal");
 }
 
+/* All threads have the same, and nobody is left behind with more. */
+static void drop_privileges(void)
+{
+	char line[256];
+	FILE *pipe;
+
+	pause_ms(300);
+	check(!setgroups(0, NULL), "no setgroups");
+	check(!setresgid(65534, 65534, 65534), "no setresgid");
+	check(!setresuid(65534, 65534, 65534), "no setresuid");
+	pause_ms(300);
+	pipe = popen("grep -h '^[UG]id:' /proc/$PPID/task/*/status", "r");
+	check(pipe != NULL, "no pipe");
+	while (fgets(line, sizeof(line), pipe))
+		check(!strcmp(line + 4, "\t65534\t65534\t65534\t65534\n"), "another user");
+	check(!pclose(pipe), "no threads");
+	check(setuid(0) < 0 && errno == EPERM, "a way back");
+}
+
 static void *leave(void *arg)
 {
 	pthread_exit(arg);
@@ -364,6 +384,7 @@ static const struct {
 	{ "signals", handle_signals },
 	{ "many", run_many_threads },
 	{ "early", end_threads_early },
+	{ "drop", drop_privileges },
 	{ "unshare", unshare_users },
 	{ "filter", filter_all },
 	{ "die", die },
