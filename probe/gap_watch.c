@@ -143,6 +143,7 @@ void gap_watch_last_events(struct gap_watch *gw, uint64_t time)
 void gap_watch_finish(struct gap_watch *gw)
 {
 	join_finish(&gw->join);
+	outside_finish(&gw->outside);
 }
 
 void gap_watch_free(struct gap_watch *gw)

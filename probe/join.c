@@ -226,6 +226,15 @@ static bool is_turn(const struct part *part)
 	       part->source == TRACE_MIGRATION;
 }
 
+/* A part that was not seen in full may go beyond. */
+static uint64_t length_within(const struct part *part, const struct join_gap *gap)
+{
+	uint64_t start = part->start > gap->start ? part->start : gap->start;
+	uint64_t end = part->end < gap->end ? part->end : gap->end;
+
+	return end > start ? end - start : 0;
+}
+
 /* What of the break is in the gap: the part that it is charged to, or the longest; NULL: nothing.
  * What was not kept of a long storm may have been. */
 static const struct part *find_part(struct join_break *b, struct join_gap *gap, uint64_t threshold,
@@ -239,7 +248,7 @@ static const struct part *find_part(struct join_break *b, struct join_gap *gap, 
 
 		if (part->depth || !is_in(part, gap))
 			continue;
-		gap->seen += length_of(part);
+		gap->seen += length_within(part, gap);
 		/* The thread waited on another CPU, or ran there, until it was back. */
 		if (part->source == TRACE_MIGRATION && part->end < gap->end)
 			gap->seen += gap->end - part->end;

@@ -68,16 +68,19 @@ json_t *join_json_cpu(const struct gap_watch *gw, size_t i)
 {
 	const struct join_cpu *c = &gw->join.cpus[i];
 	const struct join_count kernel = join_kernels(c), foreign = join_foreign(c);
+	const struct outside_cpu *outside = &gw->outside.cpus[i];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
-	                 "joined", count_object(&c->all), "by_kernel", count_object(&kernel),
-	                 "by_kernel_with_event", count_object(&c->named), "not_by_kernel",
-	                 count_object(&foreign), "in_events_ns", number(c->seen), "by_cause",
-	                 causes_array(c), "kernel_breaks_over_threshold", over_object(c),
-	                 "together", number(c->together), "everywhere", number(c->everywhere),
-	                 "lost_gaps", number(c->lost), "time_error_ns", number(c->off), "steal_ns",
-	                 number(outside_steal_ns(&gw->outside, i)), "virtual_machine",
-	                 gw->outside.vm, "lost_events", number(gw->watch->cpus[i].lost));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
+		"joined", count_object(&c->all), "by_kernel", count_object(&kernel),
+		"by_kernel_with_event", count_object(&c->named), "not_by_kernel",
+		count_object(&foreign), "in_events_ns", number(c->seen), "by_cause",
+		causes_array(c), "kernel_breaks_over_threshold", over_object(c), "together",
+		number(c->together), "everywhere", number(c->everywhere), "lost_gaps",
+		number(c->lost), "time_error_ns", number(c->off), "steal_ns",
+		number(outside_steal_ns(&gw->outside, i)), "virtual_machine", gw->outside.vm,
+		"lost_events", number(gw->watch->cpus[i].lost), "smis",
+		outside->has_smis ? number(outside->smis) : json_null());
 }
 
 static json_t *events_array(const struct join_gap *gap)
@@ -89,11 +92,11 @@ static json_t *events_array(const struct join_gap *gap)
 		json_t *name = *part->text ? json_string(part->text) : NULL;
 
 		json_array_append_new(
-			events,
-			json_pack("{s:s, s:o, s:I, s:o, s:i}", "cause", part->cause->code, "name",
-		                  name ? name : json_null(), "after_ns",
-		                  (json_int_t)(part->start - gap->start), "length_ns",
-		                  number(part->end - part->start), "depth", (int)part->depth));
+			events, json_pack("{s:s, s:o, s:I, s:o, s:i, s:b}", "cause",
+		                          part->cause->code, "name", name ? name : json_null(),
+		                          "after_ns", (json_int_t)(part->start - gap->start),
+		                          "length_ns", number(part->end - part->start), "depth",
+		                          (int)part->depth, "cut", part->cut));
 	}
 	return events;
 }

@@ -2,6 +2,7 @@
 #include "outside.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 
 #include "../isolcore/text.h"
 
@@ -70,17 +71,18 @@ const struct outside *outside_find(enum isolprobe_class what, unsigned int signs
 }
 
 /* Linux on x86 has CPUID's bit among the flags; elsewhere hypervisors tell of themselves. */
-static bool is_virtual(const struct sysroot *root)
+static void find_machine(struct outside_watch *watch, const struct sysroot *root)
 {
 	static const char *const paths[] = { "/sys/hypervisor/type",
 		                             "/proc/device-tree/hypervisor" };
 	_cleanup_free_ char *cpuinfo = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		if (sysroot_exists(root, paths[i]))
-			return true;
-	return !sysroot_read_limit(root, "/proc/cpuinfo", SYSROOT_BIG, &cpuinfo, NULL) &&
-	       strstr(cpuinfo, " hypervisor");
+		watch->vm |= sysroot_exists(root, paths[i]);
+	if (sysroot_read_limit(root, "/proc/cpuinfo", SYSROOT_BIG, &cpuinfo, NULL))
+		return;
+	watch->vm |= strstr(cpuinfo, " hypervisor") != NULL;
+	watch->intel = strstr(cpuinfo, "GenuineIntel");
 }
 
 /* How often the CPU was slowed down, or went at another speed, so far. */
@@ -103,9 +105,25 @@ static uint64_t count_slowed(const struct sysroot *root, unsigned int cpu)
 	return count;
 }
 
+#define MSR_SMI_COUNT 0x34 /* Intel, since Nehalem */
+
+/* False: there is no such register, or no way to read it. */
+static bool read_smis(const struct outside_watch *watch, unsigned int cpu, uint64_t *smis)
+{
+	_cleanup_free_ char *path = xasprintf("/dev/cpu/%u/msr", cpu);
+	_cleanup_close_ int fd = -1;
+
+	/* A hypervisor counts none, and may well say 0. */
+	if (watch->vm || !watch->intel)
+		return false;
+	fd = sysroot_openat(&watch->sys->root, path, O_RDONLY, NULL);
+	return fd >= 0 && pread(fd, smis, sizeof(*smis), MSR_SMI_COUNT) == sizeof(*smis);
+}
+
 void outside_open(struct outside_watch *watch, const struct system *sys, const struct cpumask *cpus)
 {
-	*watch = (struct outside_watch){ .sys = sys, .vm = is_virtual(&sys->root) };
+	*watch = (struct outside_watch){ .sys = sys };
+	find_machine(watch, &sys->root);
 	watch->cpus = xcalloc(cpumask_weight(cpus), sizeof(*watch->cpus));
 	cpumask_for_each (cpu, cpus) {
 		struct outside_cpu *c = &watch->cpus[watch->n_cpus++];
@@ -115,6 +133,7 @@ void outside_open(struct outside_watch *watch, const struct system *sys, const s
 		if (!system_siblings(sys, c->cpu, &c->siblings, NULL))
 			cpumask_clear_cpu(&c->siblings, c->cpu);
 		c->slow_at_begin = c->slow = count_slowed(&sys->root, c->cpu);
+		c->has_smis = read_smis(watch, c->cpu, &c->smis_at_begin);
 	}
 }
 
@@ -225,6 +244,17 @@ uint64_t outside_steal_ns(const struct outside_watch *watch, size_t i)
 	                         : 0;
 
 	return ticks * 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+void outside_finish(struct outside_watch *watch)
+{
+	for (size_t i = 0; i < watch->n_cpus; i++) {
+		struct outside_cpu *c = &watch->cpus[i];
+		uint64_t now;
+
+		c->has_smis = c->has_smis && read_smis(watch, c->cpu, &now);
+		c->smis = c->has_smis ? now - c->smis_at_begin : 0;
+	}
 }
 
 void outside_free(struct outside_watch *watch)

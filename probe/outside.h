@@ -6,7 +6,8 @@
  *
  * Signs are looked for on the calling CPU and send nothing to others: /proc/stat (steal time, and
  * whether a sibling was busy), the kernel's own counts of throttling and of frequency changes
- * (not the frequency itself and not MSR_SMI_COUNT: reading those interrupts the CPU).
+ * (not the frequency itself: reading it interrupts the CPU). The number of SMIs (MSR_SMI_COUNT,
+ * Intel, where /dev/cpu/N/msr is there) does so, too: it is read before and after only.
  */
 #ifndef PROBE_OUTSIDE_H
 #define PROBE_OUTSIDE_H
@@ -48,13 +49,15 @@ struct outside_cpu {
 	struct cpumask siblings;      /* without the CPU itself */
 	uint64_t slow_at_begin, slow; /* throttling and frequency changes so far */
 	uint64_t steal_at_begin;
+	bool has_smis;
+	uint64_t smis_at_begin, smis; /* the latter by outside_finish() */
 };
 
 #define OUTSIDE_LOOKS 32 /* that are kept */
 
 struct outside_watch {
 	const struct system *sys;
-	bool vm;
+	bool vm, intel;
 	struct outside_cpu *cpus;
 	size_t n_cpus;
 	struct outside_look {
@@ -71,6 +74,8 @@ void outside_look(struct outside_watch *watch, uint64_t time);
 unsigned int outside_signs(const struct outside_watch *watch, size_t i, uint64_t from, uint64_t to);
 /* Steal time of the i-th CPU since the first look, ns. */
 uint64_t outside_steal_ns(const struct outside_watch *watch, size_t i);
+/* When nobody is to be disturbed any more. */
+void outside_finish(struct outside_watch *watch);
 void outside_free(struct outside_watch *watch);
 
 #endif

@@ -158,6 +158,9 @@ static void print_shares(FILE *out, const struct join_cpu *c, const struct gap_w
 	fprintf(out, "CPU %u: %llu are not the kernel's; %s, its steal time went up by %s", c->cpu,
 	        (unsigned long long)foreign.n,
 	        outside->vm ? "this is a virtual machine" : "there is no hypervisor", steal);
+	if (outside->cpus[c - gw->join.cpus].has_smis)
+		fprintf(out, ", %llu SMIs",
+		        (unsigned long long)outside->cpus[c - gw->join.cpus].smis);
 	if (gw->join.n_cpus > 1)
 		fprintf(out,
 		        "; of all breaks, %llu were at the same time on another CPU, %llu on all",

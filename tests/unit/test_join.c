@@ -139,6 +139,22 @@ static void of_one_break_over_two_gaps_each_has_its_own_part(void **state)
 	join_free(&w.join);
 }
 
+static void a_part_that_was_not_seen_in_full_counts_as_far_as_the_gap_goes(void **state)
+{
+	struct part cut = part(TRACE_NMI, 12000, 90000, 0);
+	struct world w;
+
+	(void)state;
+	world_open(&w, 1);
+	cut.cut = true;
+	tell(&w, 0, &cut, 1, 0);
+	gap(&w, 0, ISOLPROBE_INTERRUPT, 10000, 15000);
+	join_finish(&w.join);
+	assert_string_equal(charged(&w, 0, 10000), "nmi");
+	assert_int_equal(join_find(&w.join.cpus[0], 10000)->seen, 3000);
+	join_free(&w.join);
+}
+
 static void what_a_break_is_charged_to_is_the_cause_of_its_gap(void **state)
 {
 	struct part parts[] = { part(TRACE_RESCHEDULE, 10500, 18000, 0),
@@ -593,6 +609,7 @@ int main(void)
 		cmocka_unit_test(a_gap_is_longer_than_the_break_in_it),
 		cmocka_unit_test(of_two_breaks_in_a_gap_the_longer_one_is_its_cause),
 		cmocka_unit_test(of_one_break_over_two_gaps_each_has_its_own_part),
+		cmocka_unit_test(a_part_that_was_not_seen_in_full_counts_as_far_as_the_gap_goes),
 		cmocka_unit_test(what_a_break_is_charged_to_is_the_cause_of_its_gap),
 		cmocka_unit_test(a_break_that_must_have_made_a_gap_and_did_not_is_told),
 		cmocka_unit_test(breaks_before_the_loop_and_after_it_need_no_gap),

@@ -116,6 +116,38 @@ static void a_hypervisor_is_known_by_the_cpus_flag_or_by_its_files(void **state)
 	}
 }
 
+static void smis_are_counted_on_intels_own_metal_only(void **state)
+{
+	static const struct {
+		const char *cpuinfo;
+		bool counted;
+	} cases[] = {
+		{ "vendor_id\t: GenuineIntel\nflags\t\t: fpu vme\n", true },
+		{ "vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n", false },
+		{ "vendor_id\t: AuthenticAMD\nflags\t\t: fpu vme\n", false },
+	};
+	char before[0x34 + 9], after[0x34 + 9];
+
+	(void)state;
+	memset(before, 'A', sizeof(before));
+	before[sizeof(before) - 1] = '\0';
+	memcpy(after, before, sizeof(after));
+	after[0x34] = 'D'; /* the lowest byte */
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_tree_ struct tree *tree = tree_open(smt);
+		struct outside_watch watch;
+
+		tree_put(tree, "/proc/cpuinfo", cases[i].cpuinfo);
+		tree_put(tree, "/dev/cpu/1/msr", before);
+		watch = watch_cpu_1(tree);
+		tree_put(tree, "/dev/cpu/1/msr", after);
+		outside_finish(&watch);
+		assert_int_equal(watch.cpus[0].has_smis, cases[i].counted);
+		assert_int_equal(watch.cpus[0].smis, cases[i].counted ? 3 : 0);
+		outside_free(&watch);
+	}
+}
+
 static void many_looks_and_strange_files_do_no_harm(void **state)
 {
 	static const char *const texts[] = { "", "cpu", "cpu1", "cpu99999999999 1 2 3 4 5 6 7 8\n",
@@ -166,6 +198,7 @@ int main(void)
 		cmocka_unit_test(a_busy_sibling_is_a_sign_and_another_cpu_is_none),
 		cmocka_unit_test(throttling_and_frequency_changes_are_signs),
 		cmocka_unit_test(a_hypervisor_is_known_by_the_cpus_flag_or_by_its_files),
+		cmocka_unit_test(smis_are_counted_on_intels_own_metal_only),
 		cmocka_unit_test(many_looks_and_strange_files_do_no_harm),
 		cmocka_unit_test(the_manual_has_the_table),
 	};
