@@ -78,9 +78,10 @@ void on_break_begin(struct on_break *ob, const struct system *sys, const struct 
 	ob->req = req;
 	ob->warnings = warnings;
 	if (!watch) {
-		namelist_take(warnings, xasprintf("probe.on_break = %s: nothing is watched, so "
-		                                  "nothing will be done",
-		                                  req->probe.on_break));
+		namelist_take(warnings,
+		              xasprintf("probe.on_break = %s: trace events are not watched, so "
+		                        "nothing will be done",
+		                        req->probe.on_break));
 		return;
 	}
 	if (ob->action.kind == BREAK_ACTION_TRACE_OFF && open_tracing(ob, &err)) {

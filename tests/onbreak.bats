@@ -126,7 +126,7 @@ ended() { # PID: is it gone, or will be soon?
 	command -v setpriv >/dev/null || skip "needs setpriv"
 	chmod 777 .
 	run -0 setpriv --reuid=65534 --regid=65534 --clear-groups "$CHISOL" -c 1 --probe -s probe.on_break=stop -r json:json true
-	jq -e '.probe.on_break == null and any(.warnings[]; contains("nothing is watched, so nothing will be done"))' json
+	jq -e '.probe.on_break == null and any(.warnings[]; contains("trace events are not watched, so nothing will be done"))' json
 }
 
 @test "in a profile the action keeps its blanks and colons, and a wrong one is refused with its line" {
