@@ -55,16 +55,17 @@ static void print_thread(FILE *out, const struct thread_probe *tp, const struct 
 {
 	bool on = record_cpus_test(tp->workload, t->cpu);
 
-	report_line(out, "",
-	            "%s (%u)%s on %sCPU %u: %llu times another task instead (%.1f us waited), "
-	            "slept %llu times, moved %llu times, %llu page faults%s%s%s",
-	            t->name, t->tid, t->flags & RECORD_ENDED ? ", ended," : "",
-	            on ? "" : "housekeeping ", t->cpu, (unsigned long long)t->now.involuntary,
-	            (double)t->now.run_delay_ns / 1e3, (unsigned long long)t->now.voluntary,
-	            (unsigned long long)t->now.migrations,
-	            (unsigned long long)(t->now.minor + t->now.major),
-	            t->n_stacked ? "; shared its CPU" : "", isolation_words(t),
-	            t->isolation == RECORD_ISOL_REFUSED ? strerror((int)t->isol_errno) : "");
+	report_line(
+		out, "",
+		"%s (%u)%s on %sCPU %u: preempted %llu times (waited %.1f us), slept %llu times, "
+		"moved %llu times, %llu page faults%s%s%s",
+		t->name, t->tid, t->flags & RECORD_ENDED ? ", ended," : "",
+		on ? "" : "housekeeping ", t->cpu, (unsigned long long)t->now.involuntary,
+		(double)t->now.run_delay_ns / 1e3, (unsigned long long)t->now.voluntary,
+		(unsigned long long)t->now.migrations,
+		(unsigned long long)(t->now.minor + t->now.major),
+		t->n_stacked ? "; shared its CPU" : "", isolation_words(t),
+		t->isolation == RECORD_ISOL_REFUSED ? strerror((int)t->isol_errno) : "");
 }
 
 static void print_threads(FILE *out, const struct thread_probe *tp)

@@ -248,7 +248,7 @@ static void say_broken(struct verdict *verdict, const struct followed_cpu *cpu,
                        unsigned int allowed)
 {
 	verdict_say(verdict, VERDICT_BROKEN,
-	            xasprintf("%llu interrupts, and %llu times another task instead; %u allowed",
+	            xasprintf("%llu interrupts and %llu preemptions, %u allowed",
 	                      (unsigned long long)cpu->interrupts,
 	                      (unsigned long long)cpu->counts.involuntary, allowed));
 }
