@@ -152,6 +152,7 @@ static json_t *json_told(const struct told *told, bool restoring)
 			json_object_set_new(outcomes, knob_restored_name((enum knob_restored)i),
 			                    json_count(told->restored[i]));
 		json_object_set_new(json, "outcomes", outcomes);
+		json_object_set_new(json, "forgotten", json_boolean(told->forgotten));
 	}
 	json_object_set_new(json, restoring ? "problems" : "drifted", lines);
 	return json;

@@ -95,9 +95,12 @@ end() {
 
 	run "$CHISOL" --forget 1-1
 	[ "$status" = 125 ]
+	cp "/run/chisol/$id.journal" journal
 	run "$CHISOL" --forget "$id"
 	[ "$status" = 0 ]
 	[[ $output == *"given up"*"/run/chisol/$id.forgotten"* ]]
+	cp journal "/run/chisol/$id.journal"
+	"$CHISOL" --report json --forget "$id" | jq -e '.runs[0].forgotten and .runs[0].outcomes.failed == 1'
 	[ -s "/run/chisol/$id.forgotten" ]
 	rm "/run/chisol/$id.forgotten"
 	run "$CHISOL" --set vmstat.stat_interval=88 --set vmstat.policy=require cat $FILE
