@@ -26,7 +26,7 @@ struct run_report {
 	const struct plan *plan;
 	const struct launch_result *result;
 	const struct interrupt_table *interrupts; /* what hit the workload's CPUs during the run */
-	struct probe *probe;               /* not const: names are looked up when told */
+	struct probe *probe;                      /* not const: names are looked up when told */
 	const char *run_id;
 	const char *failure;      /* chisol's own failure, one sentence; NULL: none */
 	bool verbose;             /* text: name every setting, fold nothing */

@@ -124,19 +124,63 @@ static int find_fields(struct trace_fields *fields, struct tep_event *event,
 	return 0;
 }
 
+/* "\tfield:TYPE NAME[N];\toffset:N;\tsize:N;\tsigned:N;" */
+static bool is_field(const char *line, size_t len)
+{
+	static const char start[] = "\tfield:",
+			  letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_ *";
+	const char *at = line + strlen(start);
+	int end = -1;
+
+	if (strncmp(line, start, strlen(start)) != 0)
+		return false;
+	for (at += strspn(at, letters); *at == '['; at += strspn(at, letters)) {
+		at += 1 + strspn(at + 1, letters);
+		if (*at++ != ']')
+			return false;
+	}
+	sscanf(at, ";\toffset:%*5[0-9];\tsize:%*5[0-9];\tsigned:%*1[01];%n", &end);
+	return end >= 0 && at + end == line + len;
+}
+
+/*
+ * The part that tells the fields, as libtraceevent wants it; NULL: not as the kernel writes it.
+ * Its parser takes every text for the kernel's, and crashes on a bracket that is not closed and on
+ * an expression for printing that ends early. The latter is of no use here.
+ */
+static char *fields_of(const char *text)
+{
+	static const char format[] = "\nformat:\n", print[] = "print fmt:";
+	const char *line = strstr(text, format);
+
+	if (!line)
+		return NULL;
+	for (line += strlen(format); strncmp(line, print, strlen(print)) != 0; line++) {
+		size_t len = strcspn(line, "\n");
+
+		if (line[len] != '\n' || (len && !is_field(line, len)))
+			return NULL;
+		line += len;
+	}
+	return xasprintf("%.*s%s \"\"\n", (int)(line - text), text, print);
+}
+
 static int load_format(struct trace_formats *formats, const struct sysroot *tracefs,
                        const struct trace_row *row)
 {
 	_cleanup_free_ char *path = xasprintf("events/%s/%s/format", row->system, row->name),
-			    *text = NULL;
+			    *text = NULL, *of_fields = NULL;
 	struct trace_fields fields = { 0 };
 	struct trace_format *format;
 	struct tep_event *event;
 
 	if (sysroot_read_limit(tracefs, path, SYSROOT_SMALL, &text, NULL))
 		return -ENOENT;
-	if (tep_parse_format(formats->tep, &event, text, strlen(text), row->system) || !event ||
-	    find_fields(&fields, event, row))
+	of_fields = fields_of(text);
+	if (!of_fields ||
+	    tep_parse_format(formats->tep, &event, of_fields, strlen(of_fields), row->system) ||
+	    !event || find_fields(&fields, event, row))
 		return -EINVAL;
 	formats->list =
 		xgrow(formats->list, formats->n + 1, &formats->room, sizeof(*formats->list));
