@@ -140,7 +140,7 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 		unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tool/observe" $pid >seen.$mode
 		# ... and it does see one that sends:
 		unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt exec "$0" 1 "$1" 3' "$tool/observe" \
-			"$("$tool/disturb" 1 beat 10 foreign >/dev/null & echo $!)" >seen.sender
+			"$("$tool/disturb" 1 beat 4 foreign >/dev/null & echo $!)" >seen.sender
 		wait $pid
 		cat seen.*
 		[ "$(cat seen.$mode)" = $'sent 0\nran 0' ]
