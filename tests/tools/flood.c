@@ -30,28 +30,31 @@ static double arm(double rate, double seconds)
 {
 	const struct itimerspec late = { .it_value.tv_sec = 100000 };
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	double start = now(), n = 0;
+	double start = now();
+	uint64_t n = 0;
 
-	for (; now() < start + seconds; n++) {
-		while (now() < start + n / rate)
+	while (now() < start + seconds) {
+		while (now() < start + (double)n / rate)
 			;
 		if (timerfd_settime(fd, 0, &late, NULL))
 			return 0;
+		n++;
 	}
 	close(fd);
-	return n / (now() - start);
+	return (double)n / (now() - start);
 }
 
 /* By the time that it had the CPU, interrupts included: what other tasks take is not to count. */
 static double work(double seconds)
 {
-	double start = now(), ran = read_clock(CLOCK_THREAD_CPUTIME_ID), n = 0;
+	double start = now(), ran = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	volatile uint32_t x = 1;
+	uint64_t n = 0;
 
 	for (; now() < start + seconds; n += PASSES)
 		for (uint32_t i = 0; i < PASSES; i++)
 			x = x * 1664525 + i;
-	return n / (read_clock(CLOCK_THREAD_CPUTIME_ID) - ran);
+	return (double)n / (read_clock(CLOCK_THREAD_CPUTIME_ID) - ran);
 }
 
 int main(int argc, char **argv)

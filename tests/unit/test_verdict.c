@@ -301,8 +301,8 @@ static void the_ten_longest_foreign_breaks_are_kept(void **state)
 	struct world *w = *state;
 
 	for (unsigned int i = 0; i < 30; i++) {
-		add_break(w, false, 1000 * i, 1 + i * 7 % 30);
-		add_break(w, true, 1000 * i + 500, 100);
+		add_break(w, false, 1000ull * i, 1 + i * 7 % 30);
+		add_break(w, true, 1000ull * i + 500, 100);
 	}
 	assert_int_equal(w->tw.n_worst, WATCH_WORST);
 	for (unsigned int i = 0; i < WATCH_WORST; i++)
