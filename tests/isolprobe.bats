@@ -9,6 +9,7 @@ setup_file() {
 	[ -x "$ISOLPROBE" ] || skip "build/isolprobe is not built"
 	CPU=$(grep -o '[0-9]*$' /sys/devices/system/cpu/online)
 	export ISOLPROBE CPU
+	lock_machine # a run of another test might have that CPU for itself
 }
 
 setup() {
@@ -364,7 +365,6 @@ interrupted() {
 
 @test "started by chisol, it measures the CPUs that chisol gave it" {
 	((EUID == 0)) || skip "needs root"
-	lock_machine
 	run -0 --separate-stderr "$CHISOL" -c "$CPU" -p "$REPO/conf/oslat.conf" -r json:report "$ISOLPROBE" -D 400ms -F json
 	jq -e '.cpus == env.CPU' <<<"$output"
 	jq -e '.measured[0].loops > 1000 and .doubts == []' <<<"$output"
