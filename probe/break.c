@@ -146,18 +146,18 @@ static void add_point(struct break_tracker *t, const struct trace_event *event)
 }
 
 /* One interrupt may bring functions from several; a foreign one counts. */
-static void add_sender(const struct break_tracker *t, struct part *part,
-                       const struct trace_event *event)
+static void add_sender(const struct break_tracker *t, struct part *part, pid_t sender,
+                       unsigned int cpu)
 {
-	bool own = is_own(t, event->sender);
+	bool own = is_own(t, sender);
 
 	part->shared |= part->has_sender && own != part->own_sender;
 	if (part->has_sender && (own || !part->own_sender))
 		return;
 	part->has_sender = true;
 	part->own_sender = own;
-	part->sender = event->sender;
-	part->sender_cpu = event->sender_cpu;
+	part->sender = sender;
+	part->sender_cpu = cpu;
 	t->env->task_name(t->env->ctx, part->sender, part->sender_name);
 }
 
@@ -180,7 +180,9 @@ static void enter(struct break_tracker *t, const struct trace_event *event)
 	snprintf(part.text, sizeof(part.text), "%s",
 	         event->source == TRACE_SOFTIRQ ? softirq_name(event->number) : event->text);
 	if (event->has_sender)
-		add_sender(t, &part, event);
+		add_sender(t, &part, event->sender, event->sender_cpu);
+	if (event->has_other_sender)
+		add_sender(t, &part, event->other_sender, event->other_sender_cpu);
 	open_frame(t, part);
 }
 
@@ -211,7 +213,7 @@ static void add_function(struct break_tracker *t, const struct trace_event *even
 	t->latest[t->n_frames - 1] = event->time;
 	sent = event->has_sender && part->source == event->source;
 	if (sent)
-		add_sender(t, part, event);
+		add_sender(t, part, event->sender, event->sender_cpu);
 	for (size_t i = 0; i < PART_FUNCTIONS; i++) {
 		bool known = part->functions[i] == event->function;
 

@@ -46,9 +46,22 @@ static void drop(struct senders *senders, size_t i)
 	        (senders->n - i) * sizeof(*senders->sent));
 }
 
+static void add_sender(struct trace_event *event, const struct sent *sent)
+{
+	if (event->has_sender && event->source == TRACE_RESCHEDULE) {
+		event->has_other_sender = true;
+		event->other_sender = sent->by;
+		event->other_sender_cpu = sent->from;
+		return;
+	}
+	event->has_sender = true;
+	event->sender = sent->by;
+	event->sender_cpu = sent->from;
+}
+
 /*
- * Of reschedule interrupts, the first that was sent since the last came: the others were sent while
- * it was on its way, and came with it. Functions are told apart by their number.
+ * Of reschedule interrupts, those that were sent since the last came: they were sent while it was
+ * on its way, and came with it. Functions are told apart by their number.
  */
 static void find_sent(struct senders *senders, struct trace_event *event)
 {
@@ -60,12 +73,8 @@ static void find_sent(struct senders *senders, struct trace_event *event)
 			i++;
 			continue;
 		}
-		if (event->time - sent->time <= SENT_MAX_AGE &&
-		    (!event->has_sender || event->source == TRACE_CALL_FUNCTION)) {
-			event->has_sender = true;
-			event->sender = sent->by;
-			event->sender_cpu = sent->from;
-		}
+		if (event->time - sent->time <= SENT_MAX_AGE)
+			add_sender(event, sent);
 		drop(senders, i);
 	}
 }

@@ -69,6 +69,9 @@ struct trace_event {
 	bool has_sender; /* who sent the interrupt or function (Linux 6.4), or armed the timer: */
 	pid_t sender;
 	unsigned int sender_cpu;
+	bool has_other_sender; /* who sent one that came with it: the last of them */
+	pid_t other_sender;
+	unsigned int other_sender_cpu;
 };
 
 /* An event of this kernel. */

@@ -350,6 +350,24 @@ static void an_interrupt_of_the_command_and_of_others_is_that_of_the_others(void
 	assert_int_equal(w->shared_seen, 2);
 }
 
+static void a_reschedule_of_two_senders_is_that_of_the_foreign_one(void **state)
+{
+	struct world *w = *state;
+
+	for (int first = 0; first < 2; first++) {
+		uint64_t time = 1000 + 10000 * (uint64_t)first;
+		struct trace_event event = base(time, TRACE_ENTER, TRACE_RESCHEDULE, OWN);
+
+		event.has_sender = event.has_other_sender = true;
+		event.sender = first ? OWN + 1 : OTHER;
+		event.other_sender = first ? OTHER : OWN + 1;
+		break_tracker_event(&w->tracker, &event);
+		leave(w, time + 100, TRACE_RESCHEDULE);
+	}
+	expect(w, "reschedule 1000-1100(0:reschedule) reschedule 11000-11100(0:reschedule) ");
+	assert_int_equal(w->shared_seen, 2);
+}
+
 static void what_hits_a_cpu_without_the_command_is_no_break(void **state)
 {
 	struct world *w = *state;
@@ -579,6 +597,7 @@ int main(void)
 		TEST(who_sent_an_interrupt_tells_whose_doing_it_is),
 		TEST(who_armed_a_timer_tells_whose_doing_it_is),
 		TEST(an_interrupt_of_the_command_and_of_others_is_that_of_the_others),
+		TEST(a_reschedule_of_two_senders_is_that_of_the_foreign_one),
 		TEST(what_hits_a_cpu_without_the_command_is_no_break),
 		TEST(a_missing_exit_ends_with_what_was_last_seen),
 		TEST(an_exit_without_an_entry_is_none_of_a_break),

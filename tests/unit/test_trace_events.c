@@ -160,6 +160,8 @@ static void tell(void *ctx, unsigned int cpu, const struct trace_event *event, u
 	}
 	if (event->has_sender)
 		xappend(&w->told, " by %d on %u", (int)event->sender, event->sender_cpu);
+	if (event->has_other_sender)
+		xappend(&w->told, " and %d", (int)event->other_sender);
 	xappend(&w->told, " ");
 }
 
@@ -399,11 +401,16 @@ static void an_interrupt_is_of_who_sent_it(void **state)
 	put(w, 0, 11, csd);
 	put(w, 1, 20, raw(ID_RESCHEDULE, 0, 100));
 	put(w, 1, 30, raw(ID_RESCHEDULE, 0, 100)); /* sent by nobody who is known */
+	put(w, 0, 32, sent);
+	set32(&sent, 4, 103);
+	put(w, 0, 33, sent);
+	put(w, 1, 35, raw(ID_RESCHEDULE, 0, 100)); /* of two that were sent meanwhile */
 	put(w, 1, 40, run);
 	set64(&run, 16, 0xc8);
 	put(w, 1, 50, run);
-	expect(w, "20:enter 2.0 by 101 on 0 30:enter 2.0 40:enter 3.192 by 102 on 0 "
-	          "50:enter 3.200 ");
+	expect(w,
+	       "20:enter 2.0 by 101 on 0 30:enter 2.0 35:enter 2.0 by 101 on 0 and 103 40:enter 3.192 by 102 on 0 "
+	       "50:enter 3.200 ");
 }
 
 static void what_was_sent_long_ago_has_come(void **state)
