@@ -318,6 +318,16 @@ static int find_parent(struct cgroup_planner *p, struct error *err)
 	return 0;
 }
 
+/* Linux before 6.2 gives all tasks of a v2 group its CPUs anew when a partition takes some, and so
+ * those that are isolated since boot. */
+static bool gives_isolated_away(const struct cgroup_planner *p)
+{
+	const struct machine *m = &p->sys->machine;
+
+	return p->world->kind == CGROUP_V2 && !machine_kernel_at_least(m, 6, 2) &&
+	       !cpumask_empty(&m->isolated);
+}
+
 static void settle_partition(struct cgroup_planner *p)
 {
 	bool boot_isolated = cpumask_subset(&p->req->cpus.workload, &p->sys->machine.isolated);
@@ -332,6 +342,12 @@ static void settle_partition(struct cgroup_planner *p)
 		plan_note(p->plan, &facility_cgroup, REASON_NOT_DELEGATED,
 		          "no partition is made: it would need its CPUs exclusively in all groups "
 		          "above as well");
+		p->partition = PARTITION_MEMBER;
+	}
+	if (asked == PARTITION_AUTO && gives_isolated_away(p) && !boot_isolated && !start_run) {
+		plan_note(p->plan, &facility_cgroup, REASON_KERNEL_DEFECT,
+		          "no partition is made: Linux before 6.2 would let all tasks run on the "
+		          "CPUs that are isolated since boot; ask for some of those");
 		p->partition = PARTITION_MEMBER;
 	}
 	if (boot_isolated)

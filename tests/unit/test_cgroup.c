@@ -831,6 +831,27 @@ static void cpus_isolated_since_boot_are_only_pinned(void **state)
 	assert_null(strstr(text, "partition"));
 }
 
+static void no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot(void **state)
+{
+	static const struct tree_file old[] = { V2_FILES("6.1.0"),
+		                                { "sys/devices/system/cpu/isolated", "5" },
+		                                { 0 } };
+	static const struct tree_file new[] = { V2_FILES("6.12.0"),
+		                                { "sys/devices/system/cpu/isolated", "5" },
+		                                { 0 } };
+	_cleanup_planned_ struct planned p, q;
+	_cleanup_free_ char *without = NULL, *with = NULL;
+
+	(void)state;
+	plan_on(&p, old, NULL);
+	without = written(&p);
+	assert_null(strstr(without, "partition"));
+	assert_non_null(find_note(&p, REASON_KERNEL_DEFECT));
+	plan_on(&q, new, NULL);
+	with = written(&q);
+	assert_non_null(strstr(with, "partition"));
+}
+
 /* Linux 6.12 gives such CPUs back as not isolated. */
 static void cpus_of_both_kinds_are_refused(void **state)
 {
@@ -1118,6 +1139,8 @@ int main(void)
 		cmocka_unit_test(v2_names_siblings_that_claim_the_cpus),
 		cmocka_unit_test(cpus_of_another_partition_are_refused_by_name),
 		cmocka_unit_test(cpus_isolated_since_boot_are_only_pinned),
+		cmocka_unit_test(
+			no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot),
 		cmocka_unit_test(cpus_of_both_kinds_are_refused),
 		cmocka_unit_test(the_last_housekeeping_cpu_is_never_taken),
 		cmocka_unit_test(a_partition_is_not_written_once_no_cpu_is_left),
