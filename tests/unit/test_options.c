@@ -127,12 +127,29 @@ static void reports_are_collected_and_not_opened(void **state)
 	assert_int_equal(o.fail_on, FAIL_ON_DRIFT);
 }
 
+static void several_words_of_fail_on_add_up(void **state)
+{
+	_cleanup_options_ struct options o, more;
+
+	(void)state;
+	assert_int_equal(parse(&o, "-f broken,drift true", NULL, NULL), 0);
+	assert_int_equal(o.fail_on, FAIL_ON_BROKEN | FAIL_ON_DRIFT);
+	assert_int_equal(parse(&more, "-f inconclusive -f broken true", NULL, NULL), 0);
+	assert_int_equal(more.fail_on, FAIL_ON_BROKEN | FAIL_ON_INCONCLUSIVE);
+}
+
 static void what_cannot_be_meant_is_refused(void **state)
 {
 	static const struct {
 		const char *line, *says;
 	} cases[] = {
 		{ "", "there is no command to run" },
+		{ "-f drift,x true", "--fail-on \"x\": it takes broken, inconclusive or drift" },
+		{ "-f drift, true", "--fail-on \"\": it takes" },
+		{ "--hold-trace true", "--hold-trace takes no command, but there is \"true\"" },
+		{ "--hold-trace -c 1", "-c does not go with --hold-trace" },
+		{ "--hold-trace -r json", "-r does not go with --hold-trace" },
+		{ "--hold-trace --status", "contradict each other" },
 		{ "-c 1", "there is no command to run" },
 		{ "-c 1 --", "there is no command to run" },
 		{ "-c", "-c needs a value: --cpus LIST" },
@@ -242,6 +259,7 @@ int main(void)
 		cmocka_unit_test(options_reach_the_request_and_say_who_asked),
 		cmocka_unit_test(a_repeated_option_overrides_and_a_repeated_word_list_adds),
 		cmocka_unit_test(reports_are_collected_and_not_opened),
+		cmocka_unit_test(several_words_of_fail_on_add_up),
 		cmocka_unit_test(what_cannot_be_meant_is_refused),
 		cmocka_unit_test(a_missing_profile_is_not_a_usage_error),
 		cmocka_unit_test(help_is_readable_in_100_columns),
