@@ -116,9 +116,12 @@ static int look_up(struct trace_events *te, struct error *err)
 	_cleanup_sysroot_ struct sysroot tracefs = SYSROOT_INIT;
 	int rc = tracefs_open(&tracefs, &te->sys->root, err);
 
-	if (!rc)
-		trace_formats_load(&te->formats, &tracefs, te->sys->machine.arch);
-	return rc;
+	if (rc)
+		return rc;
+	trace_formats_load(&te->formats, &tracefs, te->sys->machine.arch);
+	if (!strcmp(te->sys->machine.arch, "aarch64"))
+		arm_irqs_load(&te->arm_irqs, &tracefs);
+	return 0;
 }
 
 int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
@@ -176,6 +179,7 @@ void trace_events_close(struct trace_events *te)
 	free(te->forks);
 	trace_formats_free(&te->formats);
 	senders_free(&te->senders);
+	arm_irqs_free(&te->arm_irqs);
 	cpumask_free(&te->cpus);
 	cpumask_free(&te->spared);
 	tasks_free(&te->tasks);
@@ -261,6 +265,8 @@ static void second_look(void *ctx, const struct ring *ring, const struct ring_re
 		te->clock_steps++;
 	look->last = event.time = record->time > look->last ? record->time : look->last;
 	trace_format_decode(format, record->data, record->size, &event);
+	if (!arm_irqs_settle(&te->arm_irqs, &event))
+		return;
 	if (event.op == TRACE_ARMED) {
 		senders_note_armed(&te->senders, &event);
 		return;

@@ -20,6 +20,7 @@
 #define PROBE_TRACE_EVENTS_H
 
 #include "../isolcore/machine.h"
+#include "arm_irq.h"
 #include "ring.h"
 #include "senders.h"
 #include "tasks.h"
@@ -36,6 +37,7 @@ struct trace_events {
 	int *fds;
 	size_t n_fds, fds_room;
 	struct senders senders;
+	struct arm_irqs arm_irqs;
 	struct trace_fork *forks; /* of one read, in the order of time */
 	size_t n_forks, forks_room;
 	struct tasks tasks;      /* of the command */

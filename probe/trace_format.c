@@ -59,8 +59,10 @@ static const struct trace_row rows[] = {
 	VECTOR("error_apic", TRACE_ERROR),
 	/* Its exit cannot be sampled: sampling itself uses irq_work. */
 	{ "irq_vectors", "irq_work_entry", TRACE_POINT, TRACE_IRQ_WORK, .arch = X86 },
-	{ "ipi", "ipi_entry", TRACE_ENTER, TRACE_IPI, .arch = ARM64 },
-	{ "ipi", "ipi_exit", TRACE_LEAVE, TRACE_IPI, .arch = ARM64 },
+	{ "ipi", "ipi_entry", TRACE_ENTER, TRACE_IPI, .arch = ARM64,
+	  .field = { [FIELD_NUMBER] = "reason" } },
+	{ "ipi", "ipi_exit", TRACE_LEAVE, TRACE_IPI, .arch = ARM64,
+	  .field = { [FIELD_NUMBER] = "reason" } },
 	{ "irq", "irq_handler_entry", TRACE_ENTER, TRACE_DEVICE,
 	  .field = { [FIELD_NUMBER] = "irq", [FIELD_TEXT] = "name" } },
 	{ "irq", "irq_handler_exit", TRACE_LEAVE, TRACE_DEVICE,

@@ -27,7 +27,7 @@ enum trace_source {
 	TRACE_PLATFORM_IPI,
 	TRACE_SPURIOUS,
 	TRACE_ERROR,
-	TRACE_IPI, /* of a kind that the event does not tell (arm64) */
+	TRACE_IPI, /* of another kind, or one that is not known (arm64) */
 	TRACE_DEVICE,
 	TRACE_SOFTIRQ,
 	TRACE_NMI,
@@ -57,7 +57,7 @@ struct trace_event {
 	enum trace_op op;
 	enum trace_source source;
 	pid_t pid;             /* the current task; of TRACE_SWITCH the one before */
-	uint64_t number;       /* interrupt or softirq number */
+	uint64_t number;       /* interrupt or softirq number; of TRACE_IPI see arm_irq.h */
 	uint64_t function;     /* a kernel address; 0: none */
 	uint64_t length;       /* TRACE_POINT, ns */
 	char text[TRACE_TEXT]; /* device, or the next task's name */
