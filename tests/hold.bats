@@ -95,9 +95,9 @@ sent() {
 	sleep 1
 	kill -0 $HOLDER
 	end_holder
-	env --default-signal=INT "$CHISOL" --hold-trace >holder.out 9>&- 3>&- &
+	env --default-signal=INT "$CHISOL" --hold-trace >again.out 9>&- 3>&- &
 	pid=$!
-	until grep -q . holder.out; do sleep 0.1; done
+	until grep -qs . again.out; do sleep 0.1; done
 	kill -INT $pid
 	wait $pid
 }
