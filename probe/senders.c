@@ -2,7 +2,7 @@
 #include "senders.h"
 
 #define SENT_MAX_AGE 100000000u /* ns; an interrupt that was sent longer ago is not this one */
-#define TIMERS       4096u      /* a later one may take the place of an earlier */
+#define TIMER_BITS   15         /* of the table; a later timer may take the place of an earlier */
 
 /* What was done to a watched CPU by another. */
 struct sent {
@@ -79,10 +79,9 @@ static void find_sent(struct senders *senders, struct trace_event *event)
 	}
 }
 
-/* Timers are on eight bytes at least. */
 static struct armed_timer *timer_of(const struct senders *senders, uint64_t timer)
 {
-	return &senders->timers[(timer >> 3 ^ timer >> 15) % TIMERS];
+	return &senders->timers[timer * 0x9e3779b97f4a7c15u >> (64 - TIMER_BITS)];
 }
 
 /* A timer that is armed again by an interrupt is still of who armed it first. */
@@ -91,7 +90,7 @@ void senders_note_armed(struct senders *senders, const struct trace_event *event
 	if (event->in_interrupt)
 		return;
 	if (!senders->timers)
-		senders->timers = xcalloc(TIMERS, sizeof(*senders->timers));
+		senders->timers = xcalloc((size_t)1 << TIMER_BITS, sizeof(*senders->timers));
 	*timer_of(senders, event->number) =
 		(struct armed_timer){ .timer = event->number, .by = event->pid, .cpu = event->cpu };
 }
