@@ -144,10 +144,12 @@ devices() { # NAME
 	done
 	row "chisol -p oslat, start = hot" "$CHISOL" -c 2 -p oslat -s cgroup.start=hot -r text:report.txt
 	cat report.txt
-	(($(total "chisol -p minimal") <= $(total "taskset -c 2") + WINDOW / 4)) # they differ by what is random
+	(($(total "chisol -p minimal") * 2 <= $(total "taskset -c 2") * 3)) # they differ by what is random
+	# Nobody is spared a worker that the kernel sends to all CPUs now and then: one counts about six.
 	grep '^chisol' "$ROWS" | grep -v ' minimal ' | while read -r line; do
 		echo "$line"
 		total=${line##* }
-		refute awk -v total="$total" '!/^chisol/ && $NF <= total && $NF > 0 { found = 1 } END { exit !found }' "$ROWS"
+		((total <= WINDOW / 5)) ||
+			refute awk -v total="$total" '!/^chisol/ && $NF <= total { found = 1 } END { exit !found }' "$ROWS"
 	done
 }
