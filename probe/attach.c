@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -263,6 +264,9 @@ __attribute__((constructor(101))) static void attach(void)
 	struct record_head head;
 	size_t size;
 
+	/* Whoever starts a program that gains privileges does not write to its memory. */
+	if (getauxval(AT_SECURE))
+		return;
 	/* A variable that tells of no record is not chisol's: it stays. */
 	if (fd < 0 || !is_record(fd, &head, &size)) {
 		attach_to_other_copy();

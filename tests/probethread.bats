@@ -164,6 +164,44 @@ ends() {
 	observed_by 'made way for a system call'
 }
 
+@test "a program that gains privileges takes no record from who starts it" {
+	((EUID == 0)) || skip "needs root"
+	cat >give.c <<-'END'
+		#define _GNU_SOURCE
+		#include <fcntl.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		#include "tick_slot.h"
+		int main(int argc, char **argv)
+		{
+			int fd = memfd_create("record", MFD_ALLOW_SEALING);
+			struct record *record;
+			char number[16];
+
+			if (argc < 2 || ftruncate(fd, RECORD_SIZE) ||
+			    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+				return 9;
+			record = mmap(NULL, RECORD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			record->head = (struct record_head){ RECORD_MAGIC, RECORD_SIZE, RECORD_VERSION };
+			record->orders.pid = getpid();
+			snprintf(number, sizeof(number), "%d", fd);
+			setenv(RECORD_ENV, number, 1);
+			execv(argv[1], argv + 1);
+			return 9;
+		}
+	END
+	printf 'void *isolprobe_record_(void); int main(void) { return !isolprobe_record_(); }\n' >take.c
+	gcc -D_GNU_SOURCE -I "$REPO/probe" -o give give.c
+	gcc -o take take.c "$REPO/build/libisolprobe.a"
+	run -0 ./give ./take
+	chown 1:1 take
+	chmod 4755 take
+	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/* .
+	run -1 ./give ./take
+}
+
 @test "a program that gives up its privileges gives up those of the library's thread, too" {
 	((EUID == 0)) || skip "needs root"
 	follow "$HABITS" drop
