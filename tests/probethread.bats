@@ -164,6 +164,25 @@ ends() {
 	observed_by 'made way for a system call'
 }
 
+@test "a program may have thread-local variables of any size" {
+	local size
+	for size in 50000 54000 1000000; do
+		cat >tls.c <<-END
+			#include <unistd.h>
+			static __thread char variable[$size];
+			int main(int argc, char **argv)
+			{
+				variable[argc] = argv != 0;
+				return usleep(500000);
+			}
+		END
+		gcc -o tls tls.c
+		follow ./tls
+		loaded
+		threads '.library.looks > 0'
+	done
+}
+
 @test "a program that gains privileges takes no record from who starts it" {
 	((EUID == 0)) || skip "needs root"
 	cat >give.c <<-'END'

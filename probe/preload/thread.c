@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "preload.h"
 
+#include <dlfcn.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -14,7 +15,7 @@
 
 #include "../follow.h"
 
-#define STACK          65536ul
+#define STACK          65536ul  /* beside the program's thread-local variables */
 #define PLACE_PAUSE    5000000u /* ns; how often it is looked whether chisol has moved it */
 #define PLACE_PATIENCE 2000000000u
 #define END_PATIENCE   2  /* s */
@@ -300,7 +301,7 @@ static void start_thread(struct record *record)
 	__atomic_store_n(&library->placement, RECORD_UNPLACED, __ATOMIC_RELEASE);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
+	pthread_attr_setstacksize(&attr, STACK + least_stack(&attr));
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = create(&thread, &attr, probe_thread, record);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -313,6 +314,17 @@ static void start_thread(struct record *record)
 }
 
 void thread_filtered(void)
+/* glibc takes the thread-local variables of the program and its libraries from the stack of each
+ * thread, and tells how much that is to those who know whom to ask. */
+static size_t least_stack(const pthread_attr_t *attr)
+{
+	size_t (*least)(const pthread_attr_t *);
+	void *found = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+
+	memcpy(&least, &found, sizeof(found));
+	return least ? least(attr) : 0;
+}
+
 {
 	__atomic_store_n(&filtered, true, __ATOMIC_RELAXED);
 }
