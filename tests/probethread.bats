@@ -183,6 +183,15 @@ ends() {
 	done
 }
 
+@test "a realtime program has an ordinary thread beside it" {
+	chrt -f 1 true 2>/dev/null || skip "may not be realtime"
+	chrt -f 1 "$REPO/build/chisol" -c 1 --probe=thread -r json:json sh -c \
+		'sleep 0.5; cut -d " " -f 2,41 /proc/$$/task/*/stat' >policies
+	loaded
+	grep -qx '(sh) 1' policies
+	grep -qx '(chisol-probe) 0' policies
+}
+
 @test "a program that gains privileges takes no record from who starts it" {
 	((EUID == 0)) || skip "needs root"
 	cat >give.c <<-'END'

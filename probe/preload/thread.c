@@ -211,6 +211,17 @@ static bool find_place(struct record *record)
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
 		sleep_ns(PLACE_PAUSE, __atomic_load_n(&wake, __ATOMIC_ACQUIRE));
 	/* Without a place for this, what it has may do. */
+/* The program's own urgency is for its own work. Only once the thread is off its CPUs: there it
+ * would wait until the program sleeps. */
+static void be_ordinary(void)
+{
+	const struct sched_param none = { 0 };
+	long policy = preload_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		preload_syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&none, 0, 0, 0);
+}
+
 	preload_syscall(SYS_sched_setaffinity, 0, (long)cpus->n_words * (long)sizeof(*cpus->words),
 	                (long)cpus->words, 0, 0, 0);
 	return is_off_workload(record);
@@ -297,6 +308,7 @@ static void start_thread(struct record *record)
 	int rc;
 
 	memcpy(&create, &next, sizeof(next));
+		be_ordinary();
 	__atomic_store_n(&ended, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&library->placement, RECORD_UNPLACED, __ATOMIC_RELEASE);
 	sigfillset(&all);
