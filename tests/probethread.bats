@@ -411,6 +411,10 @@ ends() {
 			[ "$(grep -c 'ACTIVATE_SET.* = 0' calls)" -eq 1 ]
 		done
 	done
+	# the kernel takes 15 bytes of a name, wherever it ends
+	run -0 "$tools/isolkernel" "$CHISOL" -c 1 -q vmstat_sync --probe=thread -s task_isolation.threads='*-lon' \
+		-r json:json "$HABITS" name worker-of-a-long-name
+	threads 'any(.list[]; .task_isolation == "active" and .name == "worker-of-a-lon")'
 	run -0 "$tools/isolkernel" "$CHISOL" -c 1 -q vmstat_sync --probe=thread -s task_isolation.threads=other \
 		-r json:json "$HABITS" name worker
 	threads 'all(.list[]; .task_isolation == null)'

@@ -413,9 +413,13 @@ EXPORTED int setns(int fd, int type)
 static void got_name(const char *name)
 {
 	struct record *record = following();
+	char copy[RECORD_NAME] = "";
 
-	if (record)
-		isolate_if_named(record, preload_self(), name);
+	if (!record || !record->orders.n_patterns)
+		return;
+	/* The kernel takes no more of it, and so it need not end. */
+	memccpy(copy, name, '\0', sizeof(copy) - 1);
+	isolate_if_named(record, preload_self(), copy);
 }
 
 EXPORTED int prctl(int option, ...)
