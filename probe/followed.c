@@ -61,7 +61,8 @@ static bool same_thread(const struct record_thread *a, const struct record_threa
 static void add_thread(struct followed *followed, size_t *room, const struct record_thread *thread,
                        uint32_t probe)
 {
-	if (!thread->tid || thread->tid == probe)
+	/* There was more than one of its kind, if it was ended and begun again. */
+	if (!thread->tid || thread->tid == probe || thread->flags & RECORD_PROBE)
 		return;
 	for (size_t i = 0; i < followed->n_threads; i++) {
 		if (same_thread(&followed->threads[i], thread)) {

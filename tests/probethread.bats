@@ -164,6 +164,20 @@ ends() {
 	observed_by 'made way for a system call'
 }
 
+@test "under a filter of its own a thread makes no call that it would not make alone" {
+	[ "$(follow "$HABITS" filter-threads)" = bye ]
+	loaded
+	follow "$HABITS" ask-for-filters
+	[[ $(jq -r .probe.threads.observer json) != *"made way"* ]]
+}
+
+@test "no function becomes one that cancels its thread" {
+	follow "$HABITS" cancel
+	loaded
+	# ... and the library's threads, one after the other, are none of the command's
+	threads '(.list | length) == 2 and all(.list[]; .name != "chisol-probe")'
+}
+
 @test "a program may have thread-local variables of any size" {
 	local size
 	for size in 50000 54000 1000000; do

@@ -422,6 +422,19 @@ static void got_name(const char *name)
 	isolate_if_named(record, preload_self(), copy);
 }
 
+/* Not those who only ask whether they could, as libseccomp does. */
+static bool is_filter(unsigned long operation, unsigned long program)
+{
+	return operation == SECCOMP_SET_MODE_STRICT ||
+	       (operation == SECCOMP_SET_MODE_FILTER && program);
+}
+
+/* Modes of prctl(2) are the operations of seccomp(2), counted from 1. */
+static bool is_filter_by_prctl(unsigned long option, unsigned long mode, unsigned long program)
+{
+	return option == PR_SET_SECCOMP && is_filter(mode - SECCOMP_MODE_STRICT, program);
+}
+
 EXPORTED int prctl(int option, ...)
 {
 	unsigned long args[4];
@@ -432,7 +445,7 @@ EXPORTED int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_SECCOMP)
+	if (is_filter_by_prctl((unsigned long)option, args[0], args[1]))
 		thread_filtered();
 	result = preload_syscall(SYS_prctl, option, (long)args[0], (long)args[1], (long)args[2],
 	                         (long)args[3], 0);
@@ -443,8 +456,8 @@ EXPORTED int prctl(int option, ...)
 
 EXPORTED long syscall(long number, ...)
 {
+	bool filters, suspended;
 	long args[6], result;
-	bool suspended;
 	va_list ap;
 
 	va_start(ap, number);
@@ -454,12 +467,16 @@ EXPORTED long syscall(long number, ...)
 	for (size_t i = 0; i < sizeof(by_number) / sizeof(*by_number); i++)
 		if (by_number[i].number == number)
 			call_note(by_number[i].kind, __builtin_return_address(0));
-	if (number == SYS_seccomp || (number == SYS_prctl && args[0] == PR_SET_SECCOMP))
+	filters =
+		number == SYS_seccomp && is_filter((unsigned long)args[0], (unsigned long)args[2]);
+	if (filters || (number == SYS_prctl &&
+	                is_filter_by_prctl((unsigned long)args[0], (unsigned long)args[1],
+	                                   (unsigned long)args[2])))
 		thread_filtered();
 	/* A filter for all threads, made for those of the program, could end this one, and with it
 	 * the program. */
 	if (number == SYS_setns || (number == SYS_unshare && args[0] & WITHDRAW_FLAGS) ||
-	    (number == SYS_seccomp && args[1] & SECCOMP_FILTER_FLAG_TSYNC))
+	    (filters && args[1] & SECCOMP_FILTER_FLAG_TSYNC))
 		thread_withdraw();
 	suspended = changes_credentials(number) && thread_suspend();
 	result = preload_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);

@@ -23,6 +23,7 @@
 #define LOOK_SHARE     50 /* a look may take one part in so many of the time to the next */
 
 static bool ordered;
+static pthread_t main_thread;
 static pthread_t thread;
 static bool has_thread;
 static uint32_t wake; /* a futex: changed when the thread is to look at once */
@@ -44,11 +45,16 @@ struct record_thread *preload_self(void)
 	return self;
 }
 
+static bool is_filtered(void)
+{
+	return __atomic_load_n(&filtered, __ATOMIC_RELAXED);
+}
+
 uint32_t preload_tid(void)
 {
 	if (self)
 		return self->tid;
-	return __atomic_load_n(&filtered, __ATOMIC_RELAXED) ? 0 : (uint32_t)gettid();
+	return is_filtered() ? 0 : (uint32_t)gettid();
 }
 
 uint64_t preload_now(void)
@@ -77,8 +83,10 @@ static void sleep_ns(uint64_t ns, uint32_t seen)
  * may have. */
 static bool end_thread(struct record *record)
 {
+	uint64_t patience = preload_now() + END_PATIENCE * 1000000000ull;
 	struct timespec until;
-	pid_t tid;
+	int cancelable, rc;
+	pid_t pid, tid;
 
 	if (!__atomic_exchange_n(&has_thread, false, __ATOMIC_ACQ_REL))
 		return false;
@@ -86,11 +94,16 @@ static bool end_thread(struct record *record)
 	wake_thread();
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += END_PATIENCE;
-	if (pthread_timedjoin_np(thread, NULL, &until))
-		return false;
+	/* What the program has called is none of the functions that pthread_cancel(3) ends. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+	rc = pthread_timedjoin_np(thread, NULL, &until);
+	pthread_setcancelstate(cancelable, NULL);
+	if (rc || is_filtered())
+		return !rc;
 	/* It may still be counted for a moment. */
+	pid = (pid_t)record->library.pid;
 	tid = (pid_t)record->library.follower_tid;
-	while (!preload_syscall(SYS_tgkill, getpid(), tid, 0, 0, 0, 0))
+	while (!preload_syscall(SYS_tgkill, pid, tid, 0, 0, 0, 0) && preload_now() < patience)
 		sched_yield();
 	return true;
 }
@@ -109,7 +122,7 @@ static void note_last_counts(const struct record *record, struct record_thread *
 		}
 	}
 	t->last_ns = preload_now();
-	if (__atomic_load_n(&filtered, __ATOMIC_RELAXED) || getrusage(RUSAGE_THREAD, &usage))
+	if (is_filtered() || getrusage(RUSAGE_THREAD, &usage))
 		return;
 	preload_syscall(SYS_prctl, PR_GET_NAME, (long)t->name, 0, 0, 0, 0);
 	t->now.voluntary = (uint64_t)usage.ru_nvcsw;
@@ -132,20 +145,20 @@ static void thread_ends(void *place)
 		note_last_counts(record, t);
 		record_flag(t, RECORD_ENDED);
 	}
-	if (gettid() != getpid())
+	if (!pthread_equal(pthread_self(), main_thread))
 		__atomic_add_fetch(&record->library.n_ended, 1, __ATOMIC_RELAXED);
 	/* The last one: libc calls exit() in it, if it is the last one for libc, too. */
 	if (!__atomic_sub_fetch(&n_live, 1, __ATOMIC_ACQ_REL))
 		end_thread(record);
 }
 
+/* Under a filter a thread does not even ask for its number, and has no place of its own:
+ * chisol-probe finds it one. */
 static void take_place(struct record *record)
 {
-	/* In a thread that a filter applies to from its begin, this is one call too many; but libc
-	 * has made others of that kind to begin it. */
-	self = follow_claim(record->threads, (uint32_t)gettid());
+	self = is_filtered() ? NULL : follow_claim(record->threads, (uint32_t)gettid());
 	if (self) {
-		if (!self->first_ns && !__atomic_load_n(&filtered, __ATOMIC_RELAXED))
+		if (!self->first_ns)
 			preload_syscall(SYS_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0, 0);
 		self->first_ns = self->first_ns ? self->first_ns : preload_now();
 		__atomic_store_n(&self->handle, (uint64_t)pthread_self(), __ATOMIC_SEQ_CST);
@@ -168,6 +181,8 @@ void thread_begins(struct record *record)
 	char name[RECORD_NAME] = "";
 
 	take_place(record);
+	if (is_filtered())
+		return;
 	if (!self)
 		__atomic_add_fetch(&record->library.threads_omitted, 1, __ATOMIC_RELAXED);
 	if (!record->orders.n_patterns ||
@@ -196,6 +211,17 @@ static bool is_off_workload(const struct record *record)
 	return true;
 }
 
+/* The program's own urgency is for its own work. Only once the thread is off its CPUs: there it
+ * would wait until the program sleeps. */
+static void be_ordinary(void)
+{
+	const struct sched_param none = { 0 };
+	long policy = preload_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		preload_syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&none, 0, 0, 0);
+}
+
 /* Off the CPUs of the workload: where chisol moves it, or else by a mask of its own. */
 static bool find_place(struct record *record)
 {
@@ -211,17 +237,6 @@ static bool find_place(struct record *record)
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
 		sleep_ns(PLACE_PAUSE, __atomic_load_n(&wake, __ATOMIC_ACQUIRE));
 	/* Without a place for this, what it has may do. */
-/* The program's own urgency is for its own work. Only once the thread is off its CPUs: there it
- * would wait until the program sleeps. */
-static void be_ordinary(void)
-{
-	const struct sched_param none = { 0 };
-	long policy = preload_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
-
-	if (policy == SCHED_FIFO || policy == SCHED_RR)
-		preload_syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&none, 0, 0, 0);
-}
-
 	preload_syscall(SYS_sched_setaffinity, 0, (long)cpus->n_words * (long)sizeof(*cpus->words),
 	                (long)cpus->words, 0, 0, 0);
 	return is_off_workload(record);
@@ -293,9 +308,21 @@ static void *probe_thread(void *arg)
 	} else if (!find_place(record)) {
 		__atomic_store_n(&library->follower, RECORD_NOWHERE, __ATOMIC_RELEASE);
 	} else {
+		be_ordinary();
 		follow_program(record);
 	}
 	return NULL;
+}
+
+/* glibc takes the thread-local variables of the program and its libraries from the stack of each
+ * thread, and tells how much that is to those who know whom to ask. */
+static size_t least_stack(const pthread_attr_t *attr)
+{
+	size_t (*least)(const pthread_attr_t *);
+	void *found = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+
+	memcpy(&least, &found, sizeof(found));
+	return least ? least(attr) : 0;
 }
 
 static void start_thread(struct record *record)
@@ -308,7 +335,6 @@ static void start_thread(struct record *record)
 	int rc;
 
 	memcpy(&create, &next, sizeof(next));
-		be_ordinary();
 	__atomic_store_n(&ended, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&library->placement, RECORD_UNPLACED, __ATOMIC_RELEASE);
 	sigfillset(&all);
@@ -326,17 +352,6 @@ static void start_thread(struct record *record)
 }
 
 void thread_filtered(void)
-/* glibc takes the thread-local variables of the program and its libraries from the stack of each
- * thread, and tells how much that is to those who know whom to ask. */
-static size_t least_stack(const pthread_attr_t *attr)
-{
-	size_t (*least)(const pthread_attr_t *);
-	void *found = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
-
-	memcpy(&least, &found, sizeof(found));
-	return least ? least(attr) : 0;
-}
-
 {
 	__atomic_store_n(&filtered, true, __ATOMIC_RELAXED);
 }
@@ -347,10 +362,9 @@ static struct record *with_thread(void)
 {
 	struct record *record = following();
 
-	if (!record || record->library.pid != (uint32_t)getpid() ||
-	    !__atomic_load_n(&has_thread, __ATOMIC_ACQUIRE))
+	if (!record || !__atomic_load_n(&has_thread, __ATOMIC_ACQUIRE))
 		return NULL;
-	return record;
+	return is_filtered() || record->library.pid == (uint32_t)getpid() ? record : NULL;
 }
 
 static void withdraw(struct record *record)
@@ -373,7 +387,7 @@ bool thread_suspend(void)
 
 	if (!record)
 		return false;
-	if (!__atomic_load_n(&filtered, __ATOMIC_RELAXED) && n_suspended++ < MAX_SUSPENDED)
+	if (!is_filtered() && n_suspended++ < MAX_SUSPENDED)
 		return end_thread(record);
 	withdraw(record);
 	return false;
@@ -393,6 +407,7 @@ __attribute__((constructor)) static void begin(void)
 
 	if (!record || !record->orders.follow || pthread_key_create(&at_end, thread_ends))
 		return;
+	main_thread = pthread_self();
 	thread_begins(record);
 	start_thread(record);
 	ordered = true;

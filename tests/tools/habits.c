@@ -301,29 +301,100 @@ static void unshare_users(void)
 	pause_ms(300);
 }
 
-/* A filter for all threads that kills whoever opens a file. */
-static void filter_all(void)
+/* A filter that kills who makes one of these calls. */
+static void filter(unsigned int flags, const unsigned int *numbers, size_t n)
 {
 	struct {
 		unsigned short code;
 		unsigned char jt, jf;
 		unsigned int k;
-	} code[] = {
-		{ 0x20, 0, 0, 0 },          /* the number */
-		{ 0x15, 0, 1, SYS_openat }, /* is it this one? */
-		{ 0x06, 0, 0, 0x80000000 }, /* kill the process */
-		{ 0x06, 0, 0, 0x7fff0000 }, /* allow */
-	};
+	} code[32] = { { 0x20, 0, 0, 0 } }; /* the number */
 	struct {
 		unsigned short n;
 		void *code;
-	} filter = { 4, code };
+	} program = { (unsigned short)(2 * n + 2), code };
+
+	for (size_t i = 0; i < n; i++) {
+		code[2 * i + 1].code = 0x15; /* is it this one? */
+		code[2 * i + 1].jf = 1;
+		code[2 * i + 1].k = numbers[i];
+		code[2 * i + 2].code = 0x06;
+		code[2 * i + 2].k = 0x80000000; /* kill the process */
+	}
+	code[2 * n + 1].code = 0x06;
+	code[2 * n + 1].k = 0x7fff0000; /* allow */
+	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no no_new_privs");
+	check(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program), "no filter");
+}
+
+static void filter_all(void)
+{
+	const unsigned int opens[] = { SYS_openat };
 
 	pause_ms(300);
-	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no no_new_privs");
-	check(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter),
-	      "no filter");
+	filter(SECCOMP_FILTER_FLAG_TSYNC, opens, 1);
 	pause_ms(500);
+}
+
+/* What neither this program nor libc calls from now on. */
+static const unsigned int foreign_calls[] = { SYS_gettid,      SYS_getpid, SYS_getrusage,
+	                                      SYS_sched_yield, SYS_tgkill, SYS_getcpu,
+	                                      SYS_openat,      SYS_prctl };
+
+static void *filter_thread(void *arg)
+{
+	filter(0, foreign_calls, sizeof(foreign_calls) / sizeof(*foreign_calls));
+	munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+	return arg;
+}
+
+/* Threads that end under a filter, and that begin under one; the main one is the last. */
+static void filter_threads(void)
+{
+	pause_ms(300);
+	pthread_join(begin(filter_thread, NULL), NULL);
+	filter_thread(NULL);
+	for (int i = 0; i < 10; i++)
+		pthread_join(begin(nothing, NULL), NULL);
+	puts("bye");
+	fflush(stdout);
+	pthread_exit(NULL);
+}
+
+/* As libseccomp does, to know what the kernel knows: no filter is put on. */
+static void ask_for_filters(void)
+{
+	pause_ms(300);
+	check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT,
+	      "a filter by prctl()");
+	check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) < 0 &&
+	              errno == EFAULT,
+	      "a filter");
+	pause_ms(300);
+}
+
+static void *set_user(void *arg)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	pthread_cancel(pthread_self());
+	pause_ms(300);
+	pthread_setcancelstate(before, NULL);
+	check(!setuid(getuid()), "no setuid");
+	stop = true;
+	pthread_testcancel();
+	return arg;
+}
+
+/* setuid() is no place where a thread is cancelled. */
+static void cancel_late(void)
+{
+	void *result;
+
+	pthread_join(begin(set_user, NULL), &result);
+	check(stop && result == PTHREAD_CANCELED, "cancelled too early, or not at all");
+	pause_ms(300);
 }
 
 static void die(void)
@@ -393,6 +464,9 @@ static const struct {
 	{ "drop", drop_privileges },
 	{ "unshare", unshare_users },
 	{ "filter", filter_all },
+	{ "filter-threads", filter_threads },
+	{ "ask-for-filters", ask_for_filters },
+	{ "cancel", cancel_late },
 	{ "die", die },
 	{ "wait", wait_for_the_end },
 	{ "name", name_itself },
