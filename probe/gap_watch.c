@@ -96,6 +96,7 @@ void gap_watch_feed(struct gap_watch *gw, struct gap_feed *feed)
 	     n++) {
 		struct join_cpu *c = join_cpu(&gw->join, gap.cpu);
 		struct join_gap found;
+		bool moved = feed->has_cpu && feed->cpu != gap.cpu;
 
 		if (gap.length < threshold || gap.what >= ISOLPROBE_CLASSES) {
 			/* found before the threshold was; or nonsense */
@@ -104,11 +105,14 @@ void gap_watch_feed(struct gap_watch *gw, struct gap_feed *feed)
 		} else if (convert(gw, feed, &gap, loop, &found)) {
 			c->threshold = steps_ns(&gw->line, threshold);
 			c->blind_ns = steps_ns(&gw->line, blind);
+			found.signs = moved ? SIGN_MOVED : 0;
 			join_gap(&gw->join, gap.cpu, &found);
 			feed->last_end = found.end;
 		} else {
 			break;
 		}
+		feed->has_cpu = true;
+		feed->cpu = gap.cpu;
 		gap_ring_take(ring, &feed->reader);
 	}
 }

@@ -17,6 +17,8 @@ struct gap_feed {
 	struct clock_point begin; /* of its CPU's clocks */
 	struct gap_reader reader;
 	uint64_t off; /* ns that its CPU's counter is apart from that of this thread, at begin */
+	bool has_cpu;
+	uint32_t cpu;       /* of the last gap */
 	uint64_t last_end;  /* of the last gap, CLOCK_MONOTONIC */
 	uint64_t lost;      /* gaps that found no room in the ring */
 	uint64_t elsewhere; /* gaps on a CPU that is not watched */

@@ -83,10 +83,13 @@ static bool was_blind(const struct join_cpu *c, const struct isolation_break *br
 	return false;
 }
 
-/* Must there have been a gap? Which of the program's threads ticks is not known. */
+/* Must there have been a gap here? Which of the program's threads ticks is not known, and one that
+ * is moved away has its gap elsewhere. */
 static bool is_over(const struct join_cpu *c, const struct isolation_break *brk)
 {
-	for (size_t i = 0; i < brk->n_parts && !brk->by->own; i++)
+	if (brk->by->own || brk->by->source == TRACE_MIGRATION)
+		return false;
+	for (size_t i = 0; i < brk->n_parts; i++)
 		if (!brk->parts[i].depth && length_of(&brk->parts[i]) >= c->threshold)
 			return true;
 	return false;

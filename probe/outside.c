@@ -10,8 +10,8 @@
 #define ANY_CLASS   (CLASS(ISOLPROBE_CLASSES) - 1)
 
 const char *const sign_names[N_SIGNS] = {
-	"virtual-machine", "steal-time", "together",    "everywhere",
-	"sibling-busy",    "slowed",     "lost-events", "shared-cpu",
+	"virtual-machine", "steal-time",  "together",   "everywhere", "sibling-busy",
+	"slowed",          "lost-events", "shared-cpu", "moved",
 };
 
 const struct outside outsides[] = {
@@ -25,6 +25,11 @@ const struct outside outsides[] = {
 	  .what = CLASS(ISOLPROBE_SWITCHED),
 	  .needs = SIGN_SHARED,
 	  .meaning = "another loop of the program ran, as several share the CPU" },
+	{ .code = "moved",
+	  .kernel = true,
+	  .what = CLASS(ISOLPROBE_SWITCHED),
+	  .needs = SIGN_MOVED,
+	  .meaning = "the thread was moved here from another CPU" },
 	{ .code = "unseen-task",
 	  .kernel = true,
 	  .unseen = true,

@@ -25,8 +25,9 @@ enum outside_sign {
 	SIGN_SLOWED = 1 << 5,     /* throttled, or its frequency changed, some time in the run */
 	SIGN_LOST = 1 << 6,       /* events are missing there */
 	SIGN_SHARED = 1 << 7,     /* several loops of the program are on the CPU */
+	SIGN_MOVED = 1 << 8,      /* the thread came from another CPU */
 };
-#define N_SIGNS 8
+#define N_SIGNS 9
 extern const char *const sign_names[N_SIGNS]; /* "steal", in the order of the bits */
 
 struct outside {

@@ -281,6 +281,28 @@ static void of_several_loops_on_a_cpu_one_has_the_others_gap(void **state)
 	join_free(&w.join);
 }
 
+static void a_thread_that_was_moved_has_its_gap_where_it_goes_on(void **state)
+{
+	struct part parts[] = { part(TRACE_TASK, 10500, 20000, 0),
+		                part(TRACE_MIGRATION, 20000, 20000, 0) };
+	struct join_gap back = { .length = 5 * MS - LOOP,
+		                 .start = 50 * MS,
+		                 .end = 55 * MS,
+		                 .steps = 50 * MS,
+		                 .what = ISOLPROBE_SWITCHED,
+		                 .signs = SIGN_MOVED };
+	struct world w;
+
+	(void)state;
+	world_open(&w, 1);
+	tell(&w, 0, parts, 2, 1);
+	join_gap(&w.join, 0, &back);
+	join_finish(&w.join);
+	assert_int_equal(join_over(&w.join.cpus[0]).n, 0);
+	assert_string_equal(charged(&w, 0, 50 * MS), "moved");
+	join_free(&w.join);
+}
+
 static void a_gap_of_all_cpus_at_once_is_the_firmwares(void **state)
 {
 	struct world w;
@@ -617,6 +639,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_was_moved_is_away_until_it_is_back),
 		cmocka_unit_test(without_an_event_the_class_and_the_signs_decide),
 		cmocka_unit_test(of_several_loops_on_a_cpu_one_has_the_others_gap),
+		cmocka_unit_test(a_thread_that_was_moved_has_its_gap_where_it_goes_on),
 		cmocka_unit_test(a_gap_of_all_cpus_at_once_is_the_firmwares),
 		cmocka_unit_test(a_virtual_machine_that_stood_still_is_the_hypervisors),
 		cmocka_unit_test(while_events_were_lost_nothing_is_blamed_on_others),
