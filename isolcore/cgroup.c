@@ -181,6 +181,26 @@ struct mask_search {
 	const struct cpumask *reduced; /* what they will have */
 };
 
+/* A task that loses all its CPUs may use all that are left to its group, those that are isolated
+ * since boot too, unless it is moved before. */
+static bool move_off_isolated(const struct mask_search *search, const char *path, const char *name,
+                              const char *found)
+{
+	const struct cgroup_planner *p = search->p;
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_ char *wanted = NULL;
+
+	cpumask_copy(&cpus, &p->req->cpus.housekeeping);
+	cpumask_and(&cpus, search->reduced);
+	if (cpumask_empty(&cpus))
+		return false;
+	wanted = cpumask_list(&cpus);
+	plan_add(p->plan, &facility_cgroup, &knob_task_affinity, POLICY_TRY, name, path, found,
+	         wanted, "it would be put on CPUs that are isolated since boot")
+		->avoid = &p->req->cpus.workload;
+	return true;
+}
+
 static void add_mask(const struct mask_search *search, const struct process *task,
                      const struct cpumask *mask)
 {
@@ -193,6 +213,10 @@ static void add_mask(const struct mask_search *search, const struct process *tas
 
 	cpumask_copy(&kept, mask);
 	cpumask_and(&kept, search->reduced);
+	if (cpumask_empty(&kept) &&
+	    cpumask_intersects(search->reduced, &p->sys->machine.isolated) &&
+	    move_off_isolated(search, path, name, list))
+		return;
 	rest = cpumask_list(&kept);
 	wanted = xasprintf("%s|%s%s%s|%s", list, rest, *rest ? "|" : "", reduced, full);
 	plan_add(p->plan, &facility_cgroup, &knob_task_mask, POLICY_TRY, name, path, list, wanted,

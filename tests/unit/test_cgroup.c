@@ -852,6 +852,29 @@ static void no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot
 	assert_non_null(strstr(with, "partition"));
 }
 
+static void a_task_that_loses_all_its_cpus_is_kept_off_those_that_are_isolated_since_boot(
+	void **state)
+{
+	static const struct tree_file files[] = {
+		V2_FILES("6.12.0"),
+		{ "sys/devices/system/cpu/isolated", "5" },
+		{ "sys/fs/cgroup/cgroup.threads", "70\n71" },
+		{ "proc/70/stat", "70 (pinned) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 700 0 0" },
+		{ "proc/70/status", "Name:\tpinned\nCpus_allowed_list:\t2" },
+		{ "proc/71/stat", "71 (both) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 710 0 0" },
+		{ "proc/71/status", "Name:\tboth\nCpus_allowed_list:\t1-2" },
+		{ 0 }
+	};
+	_cleanup_planned_ struct planned p;
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	plan_on(&p, files, NULL);
+	text = written(&p);
+	assert_non_null(strstr(text, "cgroup.mask.70: 2 -> 0-1,4,6-7\n"));
+	assert_non_null(strstr(text, "cgroup.mask.71: 1-2 -> 1-2|1|"));
+}
+
 /* Linux 6.12 gives such CPUs back as not isolated. */
 static void cpus_of_both_kinds_are_refused(void **state)
 {
@@ -1141,6 +1164,8 @@ int main(void)
 		cmocka_unit_test(cpus_isolated_since_boot_are_only_pinned),
 		cmocka_unit_test(
 			no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot),
+		cmocka_unit_test(
+			a_task_that_loses_all_its_cpus_is_kept_off_those_that_are_isolated_since_boot),
 		cmocka_unit_test(cpus_of_both_kinds_are_refused),
 		cmocka_unit_test(the_last_housekeeping_cpu_is_never_taken),
 		cmocka_unit_test(a_partition_is_not_written_once_no_cpu_is_left),
