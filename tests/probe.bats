@@ -126,26 +126,26 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 	local tool=$REPO/build/tests/tools
 	needs "$tool/observe"
 	[ -n "$(unshare -m true 2>&1)" ] && skip "needs unshare -m"
-	local mode pid other
+	local mode probe
 	cd "$BATS_TEST_TMPDIR"
 	for mode in watch none; do
-		rm -f beat
-		if [ $mode = watch ]; then
-			"$CHISOL" -c 1 --probe -r json:json "$tool/disturb" 1 beat 0 own &
-		else
-			"$CHISOL" -c 1 -r json:json "$tool/disturb" 1 beat 0 own &
-		fi
-		pid=$!
+		probe=()
+		[ $mode = none ] || probe=(--probe)
+		"$CHISOL" -c 1 "${probe[@]}" -r json:json "$tool/flood" 0 6 &
 		sleep 2
-		unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 3' "$tool/observe" $pid >seen.$mode
-		# ... and it does see one that sends:
-		unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt exec "$0" 1 "$1" 3' "$tool/observe" \
-			"$("$tool/disturb" 1 beat 4 foreign >/dev/null & echo $!)" >seen.sender
-		wait $pid
-		cat seen.*
+		unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt "$0" 1 "$1" 2' "$tool/observe" $! >seen.$mode
+		wait $!
+		cat seen.$mode
 		[ "$(cat seen.$mode)" = $'sent 0\nran 0' ]
-		[ "$(sed -n 's/^sent //p' seen.sender)" -gt 0 ]
 	done
+	# ... and it does see one that sends and runs:
+	"$tool/disturb" 1 beat 0 own &
+	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt exec "$0" 1 "$1" 3' "$tool/observe" \
+		"$("$tool/disturb" 1 beat 4 foreign >/dev/null & echo $!)" >seen.sender
+	wait $!
+	cat seen.sender
+	[ "$(sed -n 's/^sent //p' seen.sender)" -gt 0 ]
+	[ "$(sed -n 's/^ran //p' seen.sender)" -gt 0 ]
 	jq -e '.probe == null' json
 }
 

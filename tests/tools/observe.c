@@ -78,7 +78,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: TRACEFS=DIR observe CPU PID SECONDS\n");
 		return 2;
 	}
-	snprintf(sent, sizeof(sent), "cpu == %s && common_pid == %s", argv[1], argv[2]);
+	snprintf(sent, sizeof(sent), "cpu == %s && common_pid == %s && !(common_flags & 24)",
+	         argv[1], argv[2]); /* nor in interrupts that it is interrupted by */
 	snprintf(ran, sizeof(ran), "next_pid == %s", argv[2]);
 	for (int on = 0; on < n_cpus; on++) {
 		count("ipi/ipi_send_cpu", on, sent);
