@@ -170,8 +170,9 @@ struct request {
 		unsigned int max_breaks; /* per CPU; these three count only if they were given, */
 		unsigned int max_gap;    /* us      or max_breaks if none of them was */
 		unsigned int budget_ppm;
-		unsigned int grace;  /* ms after the start that do not count */
-		unsigned int ignore; /* VERDICT_IGNORE_ bits */
+		unsigned int min_coverage; /* percent of its time that a loop is watched */
+		unsigned int grace;        /* ms after the start that do not count */
+		unsigned int ignore;       /* VERDICT_IGNORE_ bits */
 	} verdict;
 };
 

@@ -2,6 +2,7 @@
 #include "loop_watch.h"
 
 #include "../isolcore/process.h"
+#include "figures.h"
 #include "tick_slot.h"
 
 void loop_watch_open(struct loop_watch *lw, const struct system *sys,
@@ -202,6 +203,15 @@ static void tell_watch(const struct loop_watch *lw)
 	}
 }
 
+static void tell_blind(struct watched_cpu *cpu, const struct tick_record *record)
+{
+	struct figures f;
+
+	figures_make(&f, record, cpu->cpu);
+	if (1 - f.coverage > cpu->loop_blind)
+		cpu->loop_blind = 1 - f.coverage;
+}
+
 void loop_watch_finish(struct loop_watch *lw, uint64_t time)
 {
 	if (lw->joins)
@@ -217,8 +227,10 @@ void loop_watch_finish(struct loop_watch *lw, uint64_t time)
 		struct join_cpu *c =
 			loop->record ? join_cpu(&lw->gaps.join, loop->record->cpu) : NULL;
 
-		if (c)
-			c->lost += loop->feed.lost;
+		if (!c)
+			continue;
+		c->lost += loop->feed.lost;
+		tell_blind(&lw->gaps.watch->cpus[c - lw->gaps.join.cpus], loop->record);
 	}
 	gap_watch_finish(&lw->gaps);
 	tell_watch(lw);

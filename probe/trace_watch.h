@@ -33,6 +33,7 @@ struct watched_cpu {
 	struct break_count unseen;  /* stretches of time that the kernel told nothing of */
 	uint64_t loop_longest;      /* ns: gap of a loop that is not its own doing (loop_watch.h) */
 	uint64_t loop_unseen;       /* gaps of loops that are the kernel's, and no event tells of */
+	double loop_blind;          /* part of its time that a loop was not watched, 0 to 1 */
 	bool used;                  /* a thread of the command ran here */
 	bool went_offline;
 };

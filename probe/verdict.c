@@ -81,6 +81,10 @@ void verdict_of_cpu(struct verdict *verdict, const struct watched_cpu *cpu,
 		            xasprintf("%llu gaps of its loop are the kernel's, and no event tells "
 		                      "of them",
 		                      (unsigned long long)cpu->loop_unseen));
+	if (100 * (1 - cpu->loop_blind) < req->verdict.min_coverage)
+		verdict_say(verdict, VERDICT_INCONCLUSIVE,
+		            xasprintf("its loop was watched for %.2f %% of its time, %u %% wanted",
+		                      100 * (1 - cpu->loop_blind), req->verdict.min_coverage));
 	if (cpu->went_offline)
 		verdict_say(verdict, VERDICT_INCONCLUSIVE, xstrdup("the CPU went offline"));
 	if (tw->events.clock_steps)

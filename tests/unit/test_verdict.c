@@ -204,6 +204,17 @@ static void a_run_that_ends_within_the_grace_lost_nothing(void **state)
 	expect(w, "kept");
 }
 
+static void a_loop_that_was_blind_for_too_long_is_inconclusive(void **state)
+{
+	struct world *w = *state;
+
+	limit(w, "verdict.min_coverage=95");
+	w->tw.cpus[0].loop_blind = 0.05;
+	expect(w, "kept");
+	w->tw.cpus[0].loop_blind = 0.0625;
+	expect(w, "inconclusive; its loop was watched for 93.75 % of its time, 95 % wanted");
+}
+
 static void what_was_before_the_start_is_not_the_commands(void **state)
 {
 	struct world *w = *state;
@@ -327,6 +338,7 @@ int main(void)
 		TEST(what_counts_is_the_longest_of_both),
 		TEST(the_grace_at_the_start_does_not_count),
 		TEST(a_run_that_ends_within_the_grace_lost_nothing),
+		TEST(a_loop_that_was_blind_for_too_long_is_inconclusive),
 		TEST(what_was_before_the_start_is_not_the_commands),
 		TEST(lost_records_leave_it_open),
 		TEST(records_lost_on_other_cpus_leave_open_whose_doing_it_was),
