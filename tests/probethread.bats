@@ -165,7 +165,8 @@ ends() {
 }
 
 @test "under a filter of its own a thread makes no call that it would not make alone" {
-	[ "$(follow "$HABITS" filter-threads)" = bye ]
+	run -0 --separate-stderr follow "$HABITS" filter-threads
+	[ "$output" = bye ]
 	loaded
 	follow "$HABITS" ask-for-filters
 	[[ $(jq -r .probe.threads.observer json) != *"made way"* ]]
