@@ -139,7 +139,7 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 		[ "$(cat seen.$mode)" = $'sent 0\nran 0' ]
 	done
 	# ... and it does see one that sends and runs:
-	"$tool/disturb" 1 beat 0 own &
+	timeout 60 "$tool/disturb" 1 beat 0 own &
 	unshare -m sh -c 'mount -t tracefs none /mnt && TRACEFS=/mnt exec "$0" 1 "$1" 3' "$tool/observe" \
 		"$("$tool/disturb" 1 beat 4 foreign >/dev/null & echo $!)" >seen.sender
 	wait $!
