@@ -103,7 +103,8 @@ static enum record_handed preloadable(const struct elf_file *elf, const char *li
 
 static enum record_handed choose(const char *file, const char *library, bool follow)
 {
-	_cleanup_close_ int fd = file ? open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+	_cleanup_close_ int fd =
+		file ? open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
 	_cleanup_elf_ struct elf_file elf = ELF_FILE_INIT;
 	enum record_handed preload;
 	struct stat st;
