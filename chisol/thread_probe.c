@@ -108,7 +108,7 @@ static void look(struct thread_probe *tp, uint64_t now)
 /* What the grace does not cover counts. */
 static void count_interrupts_from(struct thread_probe *tp, uint64_t now)
 {
-	if (tp->counting || now < tp->began + tp->req->verdict.grace * (uint64_t)NS_PER_MS)
+	if (tp->counting || now < tp->follow.count_from)
 		return;
 	interrupts_free(&tp->before);
 	interrupts_read(&tp->before, tp->sys, &tp->req->cpus.workload, NULL);
@@ -201,7 +201,7 @@ void thread_probe_finish(struct thread_probe *tp)
 {
 	_cleanup_interrupts_ struct interrupt_table after = INTERRUPT_TABLE_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	uint64_t grace = tp->req->verdict.grace * (uint64_t)NS_PER_MS;
+	uint64_t counted_from = tp->follow.count_from;
 
 	tp->ended = ring_clock();
 	look(tp, tp->ended);
@@ -213,7 +213,7 @@ void thread_probe_finish(struct thread_probe *tp)
 		after.n_rows = 0;
 	tp->followed.n_looks = tp->n_looks;
 	tp->followed.n_omitted = tp->follow.n_omitted;
-	tp->followed.window_ns = tp->ended - tp->began > grace ? tp->ended - tp->began - grace : 0;
+	tp->followed.window_ns = tp->ended > counted_from ? tp->ended - counted_from : 0;
 	followed_join(&tp->followed, tp->record, tp->threads, &tp->folded);
 	followed_count_cpus(&tp->followed, &tp->req->cpus.workload, &after);
 }
