@@ -80,3 +80,21 @@ unchanged() { # since "snapshot >before"; some of it comes back a moment after a
 no_complaint() {
 	refute grep -E 'BUG:|WARNING:|Oops|general protection' <(dmesg | grep -v 'WARNING: .* task_non_contending+')
 }
+
+# For setup: in the test's directory, with no run and nothing else started.
+begin_test() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	PIDS=() RUN=''
+}
+
+begin_snapshot() {
+	begin_test
+	snapshot >before
+}
+
+# The test itself on CPUs 0 and 1, for what is to have CPU 2 for itself.
+beside_nohz_full() {
+	grep -qw 2 <(tr ',-' '\n\n' <$CPU_DIR/nohz_full) || skip "CPU 2 is not nohz_full here"
+	begin_test
+	taskset -pc 0,1 $BASHPID >/dev/null
+}

@@ -8,9 +8,7 @@ load guest
 TREE=/sys/fs/cgroup
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=''
-	snapshot >before
+	begin_snapshot
 }
 
 teardown() {

@@ -6,9 +6,7 @@ load ../helpers
 load guest
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=''
-	snapshot >before
+	begin_snapshot
 }
 
 teardown() {

@@ -10,10 +10,7 @@ QUIET=$REPO/build/tests/tools/quiet
 HUGEPAGES=/sys/kernel/mm/transparent_hugepage/enabled
 
 setup() {
-	grep -qw 2 <(tr ',-' '\n\n' <$CPU_DIR/nohz_full) || skip "CPU 2 is not nohz_full here"
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=''
-	taskset -pc 0,1 $BASHPID >/dev/null
+	beside_nohz_full
 }
 
 teardown() {
