@@ -68,7 +68,7 @@ ended_with() {
 
 COUNTER='for s in HUP INT QUIT USR1 USR2 ALRM TERM WINCH CONT IO RTMIN+3; do trap "echo $s" $s; done
 	trap "echo end; exit 42" VTALRM
-	echo ready; while :; do read -t 60 <> <(:); done'
+	echo ready; while :; do read -t 1 <> <(:); done'
 
 @test "the exit status is the command's own" {
 	for mode in "${MODES[@]}"; do
@@ -304,7 +304,7 @@ dialog() {
 }
 
 @test "Ctrl-C at the terminal reaches the command once, and a shell shows the same" {
-	dialog '<P> ' $'>$RUN bash -c \'trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo ready; while :; do read -t 60; done\'\n' \
+	dialog '<P> ' $'>$RUN bash -c \'trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo ready; while :; do read -t 1; done\'\n' \
 		'<ready' $'>\x03' '<got-int' $'>\x1a' '<Stopped' '<P> ' $'>kill %1; fg\n' '<got-term' '<P> ' $'>echo status $?\n' '<status'
 	[ "$(grep -c ^got-int said)" -eq 1 ]
 	dialog '<P> ' $'>$RUN sh -c "echo ready; exec sleep 1000"\n' '<ready' $'>\x03' '<P> ' $'>echo status $?\n' '<status 130'
