@@ -184,12 +184,19 @@ void join_lost(struct join *join, unsigned int cpu, uint64_t from, uint64_t unti
 	c->lost_until = until;
 }
 
-/* The kernel was entered and left within the gap; or there, if that was not seen in full. */
+static bool is_turn(const struct part *part)
+{
+	return part->source == TRACE_TASK || part->source == TRACE_SLEEP ||
+	       part->source == TRACE_MIGRATION;
+}
+
+/* The kernel was entered and left within the gap; or there, if that was not seen in full. As the
+ * loop ran when the gap began, a turn from before had ended, even if that was not seen. */
 static bool is_in(const struct part *part, const struct join_gap *gap)
 {
 	uint64_t from = gap->start - gap->off, until = gap->end + gap->off;
 
-	if (part->cut)
+	if (part->cut && (part->start >= from || !is_turn(part)))
 		return part->end >= from && part->start <= until;
 	return part->start >= from && part->end <= until;
 }
@@ -222,12 +229,6 @@ static struct join_break *next_break(struct join_cpu *c, const struct join_gap *
 
 #define for_each_break(b, c, gap) \
 	for (struct join_break *b = next_break(c, gap, NULL); b; b = next_break(c, gap, b))
-
-static bool is_turn(const struct part *part)
-{
-	return part->source == TRACE_TASK || part->source == TRACE_SLEEP ||
-	       part->source == TRACE_MIGRATION;
-}
 
 /* A part that was not seen in full may go beyond. */
 static uint64_t length_within(const struct part *part, const struct join_gap *gap)

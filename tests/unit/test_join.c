@@ -155,6 +155,27 @@ static void a_part_that_was_not_seen_in_full_counts_as_far_as_the_gap_goes(void 
 	join_free(&w.join);
 }
 
+/* As when the kernel does not tell of the switch to a loop that was asleep before. */
+static void a_turn_of_which_no_end_was_seen_ended_before_the_loop_ran(void **state)
+{
+	struct part parts[] = { part(TRACE_SLEEP, 1000, 24000, 0),
+		                part(TRACE_DEVICE, 24000, 27000, 0) };
+	struct world w;
+
+	(void)state;
+	world_open(&w, 1);
+	parts[0].cut = true;
+	tell(&w, 0, parts, 2, 0);
+	gap(&w, 0, ISOLPROBE_INTERRUPT, 10000, 12000);
+	gap(&w, 0, ISOLPROBE_INTERRUPT, 23000, 28000);
+	join_finish(&w.join);
+	assert_string_equal(charged(&w, 0, 10000), "hardware");
+	assert_string_equal(charged(&w, 0, 23000), "device-irq");
+	assert_int_equal(join_find(&w.join.cpus[0], 23000)->seen, 3000);
+	assert_int_equal(join_find(&w.join.cpus[0], 23000)->n_parts, 1);
+	join_free(&w.join);
+}
+
 static void what_a_break_is_charged_to_is_the_cause_of_its_gap(void **state)
 {
 	struct part parts[] = { part(TRACE_RESCHEDULE, 10500, 18000, 0),
@@ -632,6 +653,7 @@ int main(void)
 		cmocka_unit_test(of_two_breaks_in_a_gap_the_longer_one_is_its_cause),
 		cmocka_unit_test(of_one_break_over_two_gaps_each_has_its_own_part),
 		cmocka_unit_test(a_part_that_was_not_seen_in_full_counts_as_far_as_the_gap_goes),
+		cmocka_unit_test(a_turn_of_which_no_end_was_seen_ended_before_the_loop_ran),
 		cmocka_unit_test(what_a_break_is_charged_to_is_the_cause_of_its_gap),
 		cmocka_unit_test(a_break_that_must_have_made_a_gap_and_did_not_is_told),
 		cmocka_unit_test(breaks_before_the_loop_and_after_it_need_no_gap),
