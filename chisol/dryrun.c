@@ -43,11 +43,11 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 	_cleanup_free_ char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 	size_t number = 0;
 
-	escape_fold(out, 0, 0,
-	            "chisol %s: a plan for %s, Linux %s; nothing is changed; workload on CPU %s, "
-	            "housekeeping on CPU %s",
-	            CHISOL_VERSION, sys->machine.hostname, sys->machine.release, workload,
-	            setting_value(housekeeping));
+	escape_fold(
+		out, 0, 0,
+		"chisol %s: a plan for %s, Linux %s; nothing is changed; workload on CPU %s%s%s",
+		CHISOL_VERSION, sys->machine.hostname, sys->machine.release, workload,
+		*housekeeping ? ", housekeeping on CPU " : "", housekeeping);
 	if (plan->n_knobs)
 		fputs("\nWritten in this order, read back, and undone in reverse:\n", out);
 	setting_for_each (s, plan) {

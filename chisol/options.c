@@ -251,6 +251,23 @@ static void make_getopt_tables(char *letters, struct option *longs)
 	longs[ARRAY_SIZE(rows)] = (struct option){ 0 };
 }
 
+/* The letter optopt of a word as "-vx" is none of ours. "-P=thread" and "-Pthread" are what
+ * somebody writes who has read "-P, --probe[=MODE]". */
+static int letter_trouble(const char *given, struct error *err)
+{
+	char letter[] = { '-', (char)optopt, '\0' };
+	_cleanup_free_ char *shown = text_quote(letter);
+	const char *at = given + 1 + strcspn(given + 1, letter + 1);
+	const struct option_row *before = at > given + 1 ? row_of_letter(at[-1]) : NULL;
+	_cleanup_free_ char *value = text_quote(at + strspn(at, "="));
+
+	error_set(err, EINVAL, "there is no option %s", shown);
+	if (before && takes_optional(before))
+		error_append(err, "; a value of -%c is written --%s=%s", before->letter,
+		             before->name, value);
+	return -EINVAL;
+}
+
 /* getopt_long() returned ':' or '?'; tells why. given: the word that it looked at. */
 static int getopt_trouble(int what, const char *given, struct error *err)
 {
@@ -265,12 +282,8 @@ static int getopt_trouble(int what, const char *given, struct error *err)
 			                 row->arg);
 		return error_set(err, EINVAL, "--%s takes no value", row->name);
 	}
-	if (optopt) {
-		char letter[] = { '-', (char)optopt, '\0' };
-
-		shown = text_quote(letter);
-		return error_set(err, EINVAL, "there is no option %s", shown);
-	}
+	if (optopt)
+		return letter_trouble(given, err);
 	word = xstrndup(given + 2, strcspn(given + 2, "="));
 	near.word = word;
 	shown = text_quote(given);

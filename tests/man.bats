@@ -40,9 +40,19 @@ reasons_of_code() {
 
 @test "every exit status of chisol(1) is in chisol --help" {
 	local status
-	for status in 122 125 126 127; do
+	for status in 120 121 122 125 126 127; do
 		grep -q "\b$status\b" "$BATS_FILE_TMPDIR/help"
 	done
+}
+
+@test "every profile of an example is shipped, and no letter of an option has a value behind =" {
+	local names name
+	names=$(sed 's/\\-/-/g' "$REPO"/man/*.[1-8] "$REPO/README.md" | grep -oP 'chisol\b.* -p \K[a-z-]+(?= )' | sort -u)
+	[ -n "$names" ]
+	for name in $names; do
+		[ -f "$REPO/conf/$name.conf" ] || { echo "there is no $name"; false; }
+	done
+	refute grep -nE '^\.(It )?Fl [A-Za-z] Ns (Li )?=' "$REPO"/man/*.[1-8]
 }
 
 @test "every manual page that chisol's pages refer to as its own is there" {

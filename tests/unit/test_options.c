@@ -158,6 +158,10 @@ static void what_cannot_be_meant_is_refused(void **state)
 		{ "--root", "--root needs a value" },
 		{ "-x true", "there is no option \"-x\"" },
 		{ "-vx true", "there is no option \"-x\"" },
+		{ "-P=thread true", "there is no option \"-=\"; a value of -P is written "
+		                    "--probe=\"thread\"" },
+		{ "-vPthread true", "a value of -P is written --probe=\"thread\"" },
+		{ "-n=sh", "a value of -n is written --dry-run=\"sh\"" },
 		{ "--quiet true", "there is no option \"--quiet\"" },
 		{ "--quiese x true", "did you mean --quiesce?" },
 		{ "--pro x true", "could be --profile or another" },
