@@ -48,7 +48,7 @@ static int verdict_of(const struct tally *tally)
 {
 	if (tally->of[FINDING_DIFFERS] || tally->of[FINDING_UNAVAILABLE])
 		return 1;
-	return tally->of[FINDING_UNREADABLE] ? EXIT_CHISOL : 0;
+	return tally->of[FINDING_UNREADABLE] || !tally->checked ? EXIT_CHISOL : 0;
 }
 
 static const char *verdict_name(int verdict)
@@ -184,7 +184,12 @@ int check_print(enum report_format format, const struct system *sys, const struc
 		return EXIT_CHISOL;
 	}
 	verdict = verdict_of(&tally);
-	if (verdict == EXIT_CHISOL)
+	/* A script that forgets its profile must not pass every machine. */
+	if (!tally.checked)
+		error_set(err, ENODATA,
+		          "there is nothing to check: no setting is asked for; add a --profile, "
+		          "or --set, -c or -q");
+	else if (verdict == EXIT_CHISOL)
 		error_set(err, ENODATA, "%zu of %zu settings could not be read",
 		          tally.of[FINDING_UNREADABLE], tally.checked);
 	return verdict;

@@ -92,6 +92,12 @@ valid() {
 	[[ $output == *"unreadable (/proc/irq/default_smp_affinity): "* ]]
 }
 
+@test "a check that nothing is asked of passes no machine" {
+	run "$CHISOL" --root "$TREE" --check
+	[ "$status" -eq 125 ]
+	[[ $output == *"could-not-tell: 0 settings"* && $output == *"there is nothing to check"* ]]
+}
+
 @test "a check in JSON is as its schema says, with the verdict of the exit status" {
 	"$CHISOL" --root "$TREE" --check --report=json -c 2-3 -s irq.policy=try >"$BATS_TEST_TMPDIR/check" || [ $? -eq 1 ]
 	valid "$BATS_TEST_TMPDIR/check"
