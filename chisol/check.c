@@ -119,6 +119,10 @@ static void print_text(FILE *out, const struct plan *plan, const struct namelist
 	}
 	for (size_t i = 0; i < groups.n; i++)
 		print_finding(out, judge(&groups.groups[i].first), &groups.groups[i]);
+	for (size_t i = 0; i < plan->n_notes; i++) {
+		escape_print(out, "note: %s", plan->notes[i]->text);
+		putc('\n', out);
+	}
 	for (size_t i = 0; i < advice->n; i++)
 		fprintf(out, "advice: %s\n", advice->names[i]);
 	fprintf(out,

@@ -315,7 +315,8 @@ static const struct fault offline = { ENODEV, "is offline; online are", "are off
 static const struct fault not_allowed = { EPERM,
 	                                  "is not allowed; the cpuset that chisol runs in has",
 	                                  "are not allowed; the cpuset that chisol runs in has",
-	                                  "" };
+	                                  " ([cgroup] gives the command one of its own, as with "
+	                                  "--set cgroup.partition=member)" };
 
 /* Every CPU of the piece must be in valid. */
 static int check_in(const struct piece *piece, const struct cpumask *valid,

@@ -98,6 +98,19 @@ valid() {
 	[[ $output == *"could-not-tell: 0 settings"* && $output == *"there is nothing to check"* ]]
 }
 
+@test "a check names the groups that claim the CPUs" {
+	local group=$BATS_TEST_TMPDIR/tree/sys/fs/cgroup/docker
+	"$REPO/build/tests/trees/mktree" "$BATS_TEST_TMPDIR/tree" 8 24
+	mkdir "$group"
+	echo 3-4 | tee "$group"/cpuset.cpus{,.effective,.exclusive,.exclusive.effective} >/dev/null
+	echo root >"$group/cpuset.cpus.partition"
+	echo cpuset >"$group/cgroup.controllers"
+	: >"$group/cgroup.procs"
+	run "$CHISOL" --root "$BATS_TEST_TMPDIR/tree" --check -c 2-3 -s cgroup.partition=isolated
+	[ "$status" -eq 0 ]
+	grep -x 'note: other groups claim .*/sys/fs/cgroup/docker (CPUs 3-4)' <<<"$output"
+}
+
 @test "a check in JSON is as its schema says, with the verdict of the exit status" {
 	"$CHISOL" --root "$TREE" --check --report=json -c 2-3 -s irq.policy=try >"$BATS_TEST_TMPDIR/check" || [ $? -eq 1 ]
 	valid "$BATS_TEST_TMPDIR/check"
