@@ -6,10 +6,8 @@ load ../helpers
 load guest
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=''
+	begin_snapshot
 	[ "$(<$CPU_DIR/possible)" = 0-69 ]
-	snapshot >before
 }
 
 teardown() {

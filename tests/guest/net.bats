@@ -6,8 +6,7 @@ load ../helpers
 load guest
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=''
+	begin_test
 	mapfile -t IRQS < <(awk -F: '/virtio[0-9]+-(input|output)/ { sub(" *", "", $1); print $1 }' /proc/interrupts)
 	((${#IRQS[@]} > 0))
 	for irq in "${IRQS[@]}"; do echo "$irq $(<"/proc/irq/$irq/smp_affinity_list")"; done >masks
