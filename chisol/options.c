@@ -27,7 +27,7 @@ struct option_row {
 	const char *name;
 	const char *arg;     /* as --help shows it; NULL: takes none; "[=...]": optional */
 	const char *heading; /* of the group that it begins in --help */
-	const char *help;    /* lines for --help; NULL: not shown */
+	const char *help;    /* lines for --help */
 	unsigned int with;   /* the actions that it goes with, ON() bits */
 	enum action action;  /* instead of running a command; ACTION_RUN: it does not say */
 	int (*act)(struct options *o, const char *arg, struct error *err);
@@ -293,8 +293,7 @@ static int getopt_trouble(int what, const char *given, struct error *err)
 			                 "option %s could be --%s or another: write "
 			                 "more of it",
 			                 shown, rows[i].name);
-		if (rows[i].help)
-			nearest_try(&near, rows[i].name);
+		nearest_try(&near, rows[i].name);
 	}
 	error_set(err, EINVAL, "there is no option %s", shown);
 	if (nearest_word(&near))
@@ -545,8 +544,7 @@ void options_print_help(FILE *out)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].heading)
 			fprintf(out, "\n%s:\n", rows[i].heading);
-		if (rows[i].help)
-			print_row(&rows[i], out);
+		print_row(&rows[i], out);
 	}
 	fputs("\n"
 	      "Settings of the whole machine come from a profile only. The exit status is the\n"

@@ -205,7 +205,6 @@ const struct knob_type knob_cpuset_cpus = {
 	.write = knob_file_write,
 	.same = knob_same_cpulist,
 	.judge = judge_cpus,
-	.shell = knob_file_shell,
 	.mortal = true, /* with its group, which may be another run's */
 };
 
@@ -252,7 +251,6 @@ const struct knob_type knob_cpuset_balance = {
 	.read = knob_file_read,
 	.write = write_balance,
 	.same = knob_same_number,
-	.shell = knob_file_shell,
 };
 
 /* perr_strings[] of kernel/cgroup/cpuset.c, from the most telling part of each. */
@@ -377,7 +375,6 @@ const struct knob_type knob_cpuset_partition = {
 	.read = knob_file_read,
 	.write = write_partition,
 	.judge = judge_partition,
-	.shell = knob_file_shell,
 };
 
 struct usage {
@@ -468,7 +465,6 @@ const struct knob_type knob_cgroup_controller = {
 	.read = read_controller,
 	.write = knob_file_write,
 	.judge = judge_controller,
-	.shell = knob_file_shell,
 };
 
 static bool same_threading(const char *a, const char *b)

@@ -312,33 +312,16 @@ int profile_key_index(const char *section, const char *name)
 	return -1;
 }
 
-const char *profile_key_type_name(enum key_type type)
-{
-	static const char *const names[] = {
-		[KEY_WORD] = "word",     [KEY_WORDS] = "words", [KEY_BOOL] = "yes or no",
-		[KEY_NUMBER] = "number", [KEY_TEXT] = "text",   [KEY_CPUS] = "CPU list",
-	};
-
-	return names[type];
-}
-
 char *profile_key_range(const struct profile_key *key)
 {
 	char *range;
 
-	switch (key->type) {
-	case KEY_WORD:
-	case KEY_WORDS:
-	case KEY_BOOL:
-		range = xstrdup(key->words->word);
-		for (const struct key_word *w = key->words + 1; w->word; w++)
-			xappend(&range, "%s%s", w[1].word ? ", " : " or ", w->word);
-		return range;
-	case KEY_NUMBER:
+	if (!key->words)
 		return xasprintf("%u to %u", key->min, key->max);
-	default:
-		return xstrdup(profile_key_type_name(key->type));
-	}
+	range = xstrdup(key->words->word);
+	for (const struct key_word *w = key->words + 1; w->word; w++)
+		xappend(&range, "%s%s", w[1].word ? ", " : " or ", w->word);
+	return range;
 }
 
 static int refuse(const struct profile_key *key, const char *value, struct error *err)

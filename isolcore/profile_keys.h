@@ -58,10 +58,9 @@ const struct profile_section *profile_section_find(const char *name);
 /* -1: no such key. */
 int profile_key_index(const char *section, const char *name);
 
-/* "yes, no or auto", "1 to 2147483": what may be written. The caller frees it. */
+/* "yes, no or auto", "1 to 2147483": what may be written, if it is words or a number. The caller
+ * frees it. */
 char *profile_key_range(const struct profile_key *key);
-/* "word", "words", "yes or no", "number", "text", "CPU list": for manuals. */
-const char *profile_key_type_name(enum key_type type);
 
 /*
  * Checks a value and puts it into the request, with its origin. more: the words of a KEY_WORDS are

@@ -412,9 +412,8 @@ void break_tracker_event(struct break_tracker *t, const struct trace_event *even
 	}
 }
 
-void break_tracker_lost(struct break_tracker *t, uint64_t time)
+void break_tracker_lost(struct break_tracker *t)
 {
-	(void)time;
 	while (t->n_frames)
 		close_frame(t, t->latest[t->n_frames - 1], true);
 	t->cut = true;

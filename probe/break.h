@@ -77,7 +77,7 @@ struct break_tracker {
 void break_tracker_init(struct break_tracker *t, unsigned int cpu, const struct break_env *env);
 void break_tracker_event(struct break_tracker *t, const struct trace_event *event);
 /* Records are missing. */
-void break_tracker_lost(struct break_tracker *t, uint64_t time);
+void break_tracker_lost(struct break_tracker *t);
 /* No event before this time is to come: a break that ended long enough before is told. */
 void break_tracker_passed(struct break_tracker *t, uint64_t time);
 /* The end of the watch. */

@@ -133,7 +133,6 @@ static void collect(struct loop_watch *lw, struct loop *loop)
 	struct record_tick *shared = &lw->keep->record->ticks[loop->slot];
 
 	loop->record = copy_record(&slot_of(lw, loop->slot)->record);
-	loop->damaged = !loop->record;
 	loop->collected = true;
 	if (loop->record && !loop->ended)
 		loop->record->end = clock_now().steps;

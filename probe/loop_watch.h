@@ -20,12 +20,12 @@ struct loop {
 	unsigned int slot;
 	uint32_t round;
 	pid_t tid;
-	char name[16];       /* "" if it was gone */
-	uint64_t began;      /* CLOCK_MONOTONIC, ns */
-	bool ended, damaged; /* by isolprobe_end(); what it left makes no sense */
-	bool collected;      /* record is all that there will be */
+	char name[16];  /* "" if it was gone */
+	uint64_t began; /* CLOCK_MONOTONIC, ns */
+	bool ended;     /* by isolprobe_end() */
+	bool collected; /* record is all that there will be */
 	struct gap_feed feed;
-	struct tick_record *record; /* a copy; NULL as yet, or damaged */
+	struct tick_record *record; /* a copy; NULL as yet, or if what it left makes no sense */
 };
 
 struct loop_watch {

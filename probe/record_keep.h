@@ -21,7 +21,6 @@ struct record_keep {
 
 int record_make(struct record_keep *keep, struct error *err);
 void record_drop(struct record_keep *keep);
-#define _cleanup_record_keep_ _cleanup_(record_drop)
 
 void record_order_cpus(struct record_cpus *cpus, const struct cpumask *mask);
 

@@ -28,13 +28,8 @@ static void filter_cpus(const struct trace_events *te, const struct trace_format
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
 		return;
 	free(take_ptr(&filter));
-	cpumask_for_each (cpu, &te->cpus) {
-		char *longer = xasprintf("%s%s%s == %ld", filter ? filter : "",
-		                         filter ? " || " : "", format->filter, cpu);
-
-		free(filter);
-		filter = longer;
-	}
+	cpumask_for_each (cpu, &te->cpus)
+		xappend(&filter, "%s%s == %ld", filter ? " || " : "", format->filter, cpu);
 	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 

@@ -5,10 +5,6 @@
 
 #include "../isolcore/process.h"
 
-/* A record may be written this much later than its time says: a hypervisor may stop the CPU
- * between. */
-#define SETTLE_NS 10000000u
-
 static bool is_own(void *ctx, pid_t tid)
 {
 	const struct trace_watch *tw = ctx;
@@ -183,7 +179,7 @@ static void on_event(void *ctx, unsigned int cpu, const struct trace_event *even
 		break_tracker_event(&w->tracker, event);
 		w->used |= w->tracker.state == BREAK_ON && time >= tw->began;
 	} else {
-		break_tracker_lost(&w->tracker, time);
+		break_tracker_lost(&w->tracker);
 		w->lost += lost;
 	}
 }

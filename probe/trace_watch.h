@@ -77,6 +77,5 @@ void trace_watch_read(struct trace_watch *tw);
 /* The command has ended, and the time that was watched at the time given: reads the rest. */
 void trace_watch_finish(struct trace_watch *tw, uint64_t time);
 void trace_watch_free(struct trace_watch *tw);
-#define _cleanup_trace_watch_ _cleanup_(trace_watch_free)
 
 #endif

@@ -3,9 +3,7 @@
 
 void verdict_say(struct verdict *verdict, enum verdict_state state, char *sentence)
 {
-	_cleanup_free_ char *owned = sentence;
-
-	namelist_add(&verdict->reasons, owned);
+	namelist_take(&verdict->reasons, sentence);
 	if (state > verdict->state)
 		verdict->state = state;
 }

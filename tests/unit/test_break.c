@@ -417,7 +417,7 @@ static void lost_records_cut_a_break_and_the_next_event_tells_who_runs(void **st
 
 	to(w, 1000, OWN, 0, OTHER, "cc1", 120);
 	enter(w, 3000, TRACE_TIMER);
-	break_tracker_lost(&w->tracker, 4000);
+	break_tracker_lost(&w->tracker);
 	w->current = OWN;
 	leave(w, 5000, TRACE_TIMER);
 	enter(w, 9000, TRACE_TIMER);
@@ -516,7 +516,7 @@ static void any_stream_is_survived(void **state)
 		if (event.op == TRACE_MOVED)
 			event.source = TRACE_MIGRATION;
 		if (seed >> 24 == 7)
-			break_tracker_lost(&w->tracker, time);
+			break_tracker_lost(&w->tracker);
 		break_tracker_event(&w->tracker, &event);
 		assert_true(w->tracker.n_frames <= BREAK_DEPTH);
 		free(take_ptr(&w->told));

@@ -214,7 +214,7 @@ static void a_slot_is_free_again_when_it_has_been_read(void **state)
 	assert_int_equal(w->loops.gaps.join.cpus[0].all.n, 3);
 }
 
-static void what_cannot_be_calculated_with_is_told_as_damaged(void **state)
+static void what_cannot_be_calculated_with_is_not_taken(void **state)
 {
 	static const struct clock_scale scales[] = { { 0, 0 }, { 1, 64 }, { 1, 4000000000u } };
 	struct world *w = *state;
@@ -226,8 +226,10 @@ static void what_cannot_be_calculated_with_is_told_as_damaged(void **state)
 	begin(w, 5)->record.stage = (enum tick_stage)77;
 	loop_watch_finish(&w->loops, ring_clock());
 	assert_int_equal(w->loops.n_loops, 4);
-	for (size_t i = 0; i < 4; i++)
-		assert_true(w->loops.loops[i].damaged);
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(w->loops.loops[i].collected);
+		assert_null(w->loops.loops[i].record);
+	}
 }
 
 static void nothing_that_the_command_writes_does_harm(void **state)
@@ -283,7 +285,7 @@ int main(void)
 		TEST(a_gap_that_is_too_long_breaks_the_verdict_whoever_took_the_time),
 		TEST(a_gap_of_the_kernels_that_no_event_tells_of_leaves_nothing_kept),
 		TEST(a_slot_is_free_again_when_it_has_been_read),
-		TEST(what_cannot_be_calculated_with_is_told_as_damaged),
+		TEST(what_cannot_be_calculated_with_is_not_taken),
 		TEST(nothing_that_the_command_writes_does_harm),
 		TEST(a_program_that_begins_without_end_fills_no_memory),
 	};
