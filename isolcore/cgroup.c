@@ -331,14 +331,9 @@ static int find_parent(struct cgroup_planner *p, struct error *err)
 		                 asked);
 	p->parent =
 		n ? xasprintf("%s/%.*s", p->world->mount, (int)n, name) : xstrdup(p->world->mount);
-	{
-		_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", p->parent);
-
-		if (!sysroot_exists(&p->sys->root, procs))
-			return error_set(err, ENOENT,
-			                 "[cgroup] parent = %s: there is no such group (%s)", asked,
-			                 p->parent);
-	}
+	if (!cgroup_has_file(p->sys, p->parent, "cgroup.procs"))
+		return error_set(err, ENOENT, "[cgroup] parent = %s: there is no such group (%s)",
+		                 asked, p->parent);
 	return 0;
 }
 

@@ -17,13 +17,6 @@ char *cgroup_parent(const char *path)
 	return xstrndup(path, slash ? (size_t)(slash - path) : 0);
 }
 
-static bool is_group(const struct system *sys, const char *dir)
-{
-	_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", dir);
-
-	return sysroot_exists(&sys->root, procs);
-}
-
 char *cgroup_top(const struct system *sys, const char *run_group)
 {
 	char *top = cgroup_parent(run_group);
@@ -31,7 +24,7 @@ char *cgroup_top(const struct system *sys, const char *run_group)
 	while (*top) {
 		char *above = cgroup_parent(top);
 
-		if (!is_group(sys, above)) {
+		if (!cgroup_has_file(sys, above, "cgroup.procs")) {
 			free(above);
 			break;
 		}
@@ -58,6 +51,20 @@ void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char
 	*cpus = (struct cpumask)CPUMASK_INIT;
 	for (size_t i = 0; i < ARRAY_SIZE(files) && cpumask_empty(cpus); i++)
 		read_cpus(sys, group, files[i], cpus);
+}
+
+void cgroup_effective_above(struct cpumask *cpus, const struct system *sys, const char *group,
+                            const char *mount)
+{
+	_cleanup_free_ char *at = xstrdup(group);
+
+	cgroup_effective(cpus, sys, at);
+	while (cpumask_empty(cpus) && strlen(at) > strlen(mount)) {
+		_cleanup_free_ char *above = cgroup_parent(at);
+
+		xreplace(&at, above);
+		cgroup_effective(cpus, sys, at);
+	}
 }
 
 /* Is the file's first word the given one? An absent file has none. */
@@ -124,19 +131,19 @@ static bool look(void *ctx, const char *group)
 {
 	struct search *search = ctx;
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_ char *v2 = xasprintf("%s/cgroup.controllers", group),
-			    *prefixed = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	_cleanup_free_ char *list = NULL;
 	size_t n = strlen(group);
 
 	if (!strcmp(group, search->run_group))
 		return false;
 	if (!strncmp(group, search->run_group, n) && search->run_group[n] == '/')
 		return true;
-	if (sysroot_exists(&search->sys->root, v2))
+	if (cgroup_has_file(search->sys, group, "cgroup.controllers"))
 		claimed_v2(search, group, &cpus);
 	else
 		claimed_v1(search->sys, group,
-		           sysroot_exists(&search->sys->root, prefixed) ? "cpuset." : "", &cpus);
+		           cgroup_has_file(search->sys, group, "cpuset.cpus") ? "cpuset." : "",
+		           &cpus);
 	if (!cpumask_intersects(&cpus, search->cpus))
 		return true;
 	list = cpumask_list(&cpus);

@@ -27,6 +27,10 @@ int cgroup_list_runs(const struct system *sys, const char *run_group, struct nam
 
 /* The CPUs that the tasks of a group may have, of either version; empty if that cannot be told. */
 void cgroup_effective(struct cpumask *cpus, const struct system *sys, const char *group);
+/* The same of the nearest group from this one up to the mount of which it can be told: on v2 a
+ * group without the controller has the CPUs of the one above. */
+void cgroup_effective_above(struct cpumask *cpus, const struct system *sys, const char *group,
+                            const char *mount);
 
 /* The topmost group that is visible above the run's. */
 char *cgroup_top(const struct system *sys, const char *run_group);

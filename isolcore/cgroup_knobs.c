@@ -54,10 +54,9 @@ static char *run_group_of(const char *path)
 /* The file by which tasks are moved: threads of a threaded v2 group have no other. */
 static const char *task_file(const struct system *sys, const char *group)
 {
-	_cleanup_free_ char *tasks = xasprintf("%s/tasks", group),
-			    *type = xasprintf("%s/cgroup.type", group), *value = NULL;
+	_cleanup_free_ char *type = xasprintf("%s/cgroup.type", group), *value = NULL;
 
-	if (sysroot_exists(&sys->root, tasks))
+	if (cgroup_has_file(sys, group, "tasks"))
 		return "tasks";
 	return !sysroot_read(&sys->root, type, &value, NULL) && !strcmp(value, "threaded")
 	               ? "cgroup.threads"

@@ -59,16 +59,14 @@ static void add_balance_off_above(const struct cgroup_planner *p)
 		_cleanup_free_ char *path = cgroup_file(p->world, group, "sched_load_balance");
 		_cleanup_free_ char *name =
 			xasprintf("cgroup.%s.sched_load_balance", *below ? below + 1 : "root");
-		char *above;
+		_cleanup_free_ char *above = cgroup_parent(group);
 
 		plan_add_read(p->plan, p->sys, &facility_cgroup, &knob_cpuset_balance,
 		              p->req->cgroup.policy, name, path, "0",
 		              "the scheduler leaves the workload's CPUs out of load balancing");
 		if (!*below)
 			return;
-		above = cgroup_parent(group);
-		free(group);
-		group = above;
+		xreplace(&group, above);
 	}
 }
 

@@ -27,25 +27,6 @@ static void free_cpus(struct v2_cpus *cpus)
 	cpumask_free(&cpus->left);
 }
 
-/* A group without the controller has the CPUs of the nearest one above that has it. */
-static void effective_above(struct cpumask *cpus, const struct cgroup_planner *p)
-{
-	_cleanup_free_ char *group = xstrdup(p->parent);
-
-	for (;;) {
-		char *above;
-
-		cgroup_effective(cpus, p->sys, group);
-		if (!cpumask_empty(cpus) || !strcmp(group, p->world->mount))
-			break;
-		above = cgroup_parent(group);
-		free(group);
-		group = above;
-	}
-	if (cpumask_empty(cpus))
-		cpumask_copy(cpus, &p->sys->machine.online);
-}
-
 static bool is_real_root(const struct cgroup_planner *p)
 {
 	return p->world->whole && !strcmp(p->parent, p->world->mount);
@@ -69,7 +50,9 @@ static int find_cpus(struct v2_cpus *cpus, const struct cgroup_planner *p, struc
 			    *list = NULL;
 	int rc;
 
-	effective_above(&above, p);
+	cgroup_effective_above(&above, p->sys, p->parent, p->world->mount);
+	if (cpumask_empty(&above))
+		cpumask_copy(&above, &p->sys->machine.online);
 	list = cpumask_list(&above);
 	cpumask_copy(&cpus->workload, &p->req->cpus.workload);
 	cpumask_copy(&cpus->housekeeping, &p->req->cpus.housekeeping);
@@ -277,7 +260,7 @@ static void plan_threaded(const struct cgroup_planner *p, const struct v2_cpus *
 	cgroup_set_groups(p, hot, help, true);
 }
 
-static int plan_groups(const struct cgroup_planner *p, const struct v2_cpus *cpus)
+static void plan_groups(const struct cgroup_planner *p, const struct v2_cpus *cpus)
 {
 	bool member = p->partition == PARTITION_MEMBER;
 	bool helpers = p->req->cgroup.helpers == ANSWER_YES ||
@@ -290,13 +273,12 @@ static int plan_groups(const struct cgroup_planner *p, const struct v2_cpus *cpu
 		              "set [cgroup] helpers = no, or ask for fewer CPUs",
 		              "before Linux 6.7 helper threads need a housekeeping CPU for "
 		              "themselves, and only one is left");
-		return 0;
+		return;
 	}
 	if (helpers)
 		plan_threaded(p, cpus);
 	else
 		plan_plain(p, cpus);
-	return 0;
 }
 
 /* The root has it, or this would not be where cpusets are. */
@@ -346,7 +328,7 @@ int cgroup_plan_v2(const struct cgroup_planner *p, struct error *err)
 		          "evict = yes has no effect on cgroup v2 without a partition");
 	rc = find_cpus(&cpus, p, err);
 	if (!rc)
-		rc = plan_groups(p, &cpus);
+		plan_groups(p, &cpus);
 	free_cpus(&cpus);
 	return rc < 0 ? rc : 0;
 }

@@ -117,9 +117,9 @@ static char *below(const char *root, const char *group)
 	return xstrdup(strcmp(group + n, "/") ? group + n : "");
 }
 
-static bool has_file(const struct system *sys, const char *dir, const char *file)
+bool cgroup_has_file(const struct system *sys, const char *group, const char *file)
 {
-	_cleanup_free_ char *path = xasprintf("%s/%s", dir, file);
+	_cleanup_free_ char *path = xasprintf("%s/%s", group, file);
 
 	return sysroot_exists(&sys->root, path);
 }
@@ -135,9 +135,9 @@ static const char *find_prefix(const struct system *sys, const struct mount *mou
 			return NULL;
 		return cgroup_has_word(text, " ", "cpuset") ? "cpuset." : NULL;
 	}
-	if (has_file(sys, mount->point, "cpuset.cpus"))
+	if (cgroup_has_file(sys, mount->point, "cpuset.cpus"))
 		return "cpuset.";
-	return has_file(sys, mount->point, "cpus") ? "" : NULL;
+	return cgroup_has_file(sys, mount->point, "cpus") ? "" : NULL;
 }
 
 struct exclusive_search {
@@ -149,7 +149,8 @@ static bool look_for_exclusive(void *ctx, const char *group)
 {
 	struct exclusive_search *search = ctx;
 
-	search->found = search->found || has_file(search->sys, group, "cpuset.cpus.exclusive");
+	search->found =
+		search->found || cgroup_has_file(search->sys, group, "cpuset.cpus.exclusive");
 	return !search->found;
 }
 
@@ -160,7 +161,7 @@ static bool has_exclusive(const struct system *sys, const struct cgroup_world *w
 	struct exclusive_search search = { sys, false };
 
 	if (machine_kernel_at_least(&sys->machine, 6, 7) ||
-	    has_file(sys, world->mount, "cpuset.cpus.exclusive"))
+	    cgroup_has_file(sys, world->mount, "cpuset.cpus.exclusive"))
 		return true;
 	cgroup_for_each(sys, world->mount, look_for_exclusive, &search);
 	return search.found;
@@ -184,8 +185,8 @@ static void take(struct cgroup_world *world, const struct system *sys, const str
 	world->read_only = cgroup_has_word(mount->options, ",", "ro") ||
 	                   cgroup_has_word(mount->super_options, ",", "ro");
 	/* release_agent is in the v1 root only, cgroup.type in all v2 groups but the root. */
-	world->whole = v2 ? !has_file(sys, mount->point, "cgroup.type")
-	                  : has_file(sys, mount->point, "release_agent");
+	world->whole = v2 ? !cgroup_has_file(sys, mount->point, "cgroup.type")
+	                  : cgroup_has_file(sys, mount->point, "release_agent");
 	world->exclusive = v2 && has_exclusive(sys, world);
 }
 
@@ -307,7 +308,7 @@ void cgroup_for_each(const struct system *sys, const char *dir, cgroup_visit_fn 
 		_cleanup_free_ char *group = xasprintf("%s/%s", dir, names.names[i]);
 
 		/* Every group of either version has the file, and nothing else is a directory. */
-		if (has_file(sys, group, "cgroup.procs") && visit(ctx, group))
+		if (cgroup_has_file(sys, group, "cgroup.procs") && visit(ctx, group))
 			cgroup_for_each(sys, group, visit, ctx);
 	}
 }

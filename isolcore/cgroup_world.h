@@ -47,6 +47,8 @@ void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system 
 int cgroup_of(const struct system *sys, enum cgroup_kind kind, pid_t pid, char **group,
               struct error *err);
 
+/* Is there such a file in the group's directory? */
+bool cgroup_has_file(const struct system *sys, const char *group, const char *file);
 /* The path of a cpuset file of a group ("cpus", "mems", ...). The caller frees it. */
 char *cgroup_file(const struct cgroup_world *world, const char *group, const char *name);
 

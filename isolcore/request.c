@@ -163,18 +163,7 @@ static void own_cpuset(struct cpumask *cpus, const struct system *sys)
 	if (cgroup_world_read(&world, sys, NULL) || world.kind == CGROUP_NONE)
 		return;
 	group = xasprintf("%s%s", world.mount, world.own);
-	for (;;) {
-		char *above;
-
-		cpumask_free(cpus);
-		cgroup_effective(cpus, sys, group);
-		/* On v2 a group without the controller has the CPUs of the one above. */
-		if (!cpumask_empty(cpus) || strlen(group) <= strlen(world.mount))
-			return;
-		above = cgroup_parent(group);
-		free(group);
-		group = above;
-	}
+	cgroup_effective_above(cpus, sys, group, world.mount);
 }
 
 static int parse_cpus(struct cpumask *cpus, const struct request *req, const char *key,
