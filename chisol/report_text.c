@@ -107,7 +107,7 @@ static void print_group(FILE *out, const char *label, const struct setting_group
 		append_value(&values, "observed", s->observed);
 	if (s->reason && !strcmp(s->reason, REASON_GRANTED))
 		why = "";
-	if (s->reason && strcmp(s->reason, label) != 0)
+	else if (s->reason && strcmp(s->reason, label) != 0)
 		code = xasprintf(" [%s]", s->reason);
 	print_line(out, label, "%s: %s%s%s%s", name, values, *values && *why ? ": " : "", why,
 	           code ? code : "");

@@ -29,24 +29,26 @@ static size_t observe_task(const struct watch *watch, pid_t pid)
 	return n_drifted;
 }
 
+static void warn(struct watch *watch, size_t n, const char *what)
+{
+	_cleanup_free_ char *now = NULL;
+	struct timespec when;
+
+	if (!n)
+		return;
+	clock_gettime(CLOCK_REALTIME, &when);
+	now = utc_text(&when);
+	namelist_take(&watch->warnings,
+	              xasprintf("%zu %s%s found at %s", n, what, n == 1 ? "" : "s", now));
+}
+
 /* Everything that the machine may have done to the settings since the last look. */
 static void look(struct watch *watch, pid_t pid, bool running)
 {
 	size_t drifted = plan_observe(watch->plan, watch->sys, running) + observe_task(watch, pid);
-	size_t appeared = irq_new_since(watch->plan, watch->sys, watch->req);
-	_cleanup_free_ char *now = NULL;
-	struct timespec when;
 
-	if (!drifted && !appeared)
-		return;
-	clock_gettime(CLOCK_REALTIME, &when);
-	now = utc_text(&when);
-	if (drifted)
-		namelist_take(&watch->warnings,
-		              xasprintf("%zu settings were found changed at %s", drifted, now));
-	if (appeared)
-		namelist_take(&watch->warnings,
-		              xasprintf("%zu new interrupts were found at %s", appeared, now));
+	warn(watch, drifted, "changed setting");
+	warn(watch, irq_new_since(watch->plan, watch->sys, watch->req), "new interrupt");
 }
 
 /*
@@ -89,7 +91,7 @@ unsigned int watch_run(void *ctx, enum launch_event event, pid_t pid)
 	case LAUNCH_STARTED:
 		counted = count_interrupts(watch, &watch->before);
 		probe_start(watch->probe, pid, counted);
-		observe_task(watch, pid);
+		warn(watch, observe_task(watch, pid), "changed setting");
 		break;
 	case LAUNCH_POLL:
 		break;

@@ -44,11 +44,9 @@
 	X(NOT_RUNNING, "not-running", "the program that it is about does not run")                 \
 	X(NO_SOCKET, "no-socket", "the program runs, but cannot be told")                          \
 	X(FOREIGN_CHANGE, "foreign-change", "somebody else changed it since; left alone")          \
-	X(RESTORED, "restored", "put back and read back")                                          \
 	X(RESTORE_FAILED, "restore-failed", "could not be put back")                               \
 	X(HANDED_OVER, "handed-over", "another run still needs it and will put it back")           \
-	X(GONE, "gone", "what it was about does not exist any more")                               \
-	X(DRIFTED, "drifted", "not as granted any more")
+	X(GONE, "gone", "what it was about does not exist any more")
 
 #define REASON_DECLARE(id, code, meaning) extern const char REASON_##id[];
 REASONS(REASON_DECLARE)

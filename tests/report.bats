@@ -134,7 +134,9 @@ setup_file() {
 @test "a command that leaves its CPUs has drifted, for the verdict and for --fail-on alike" {
 	run "$CHISOL" -c 1 --fail-on drift sh -c 'taskset -cp 0 $$ >&2'
 	[ "$status" = 122 ]
-	[[ $output == *"settings drifted"* ]]
+	[[ $output == *"settings drifted"* && $output == *"1 changed setting found at "* ]]
+	grep -E '^  drifted .* observed ' <<<"$output" # and was granted, but is so no more
+	refute grep -F '[granted]' <<<"$output"
 	run -4 "$CHISOL" -c 1 --fail-on drift sh -c 'taskset -cp 0 $$ >&2; exit 4'
 	run -0 "$CHISOL" -c 1 --fail-on drift true
 }
