@@ -169,13 +169,29 @@ void follow_subtract(struct record_counts *base, const struct record_counts *les
 	combine(base, less, false);
 }
 
-struct record_thread *follow_claim(struct record_thread *threads, uint32_t tid)
+/* The place of the one that has not ended, before that of one that has. */
+static struct record_thread *find_place(struct record_thread *threads, uint32_t tid, uint64_t start)
 {
-	struct record_thread *end = threads + RECORD_THREADS;
+	struct record_thread *ended = NULL;
 
-	for (struct record_thread *t = threads; t < end; t++)
-		if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == tid)
+	for (struct record_thread *t = threads; t < threads + RECORD_THREADS; t++) {
+		if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) != tid)
+			continue;
+		if (!(__atomic_load_n(&t->flags, __ATOMIC_RELAXED) & RECORD_ENDED))
 			return t;
+		if (start && (!t->start || t->start == start))
+			ended = t;
+	}
+	return ended;
+}
+
+struct record_thread *follow_claim(struct record_thread *threads, uint32_t tid, uint64_t start)
+{
+	struct record_thread *end = threads + RECORD_THREADS, *place;
+
+	place = find_place(threads, tid, start);
+	if (place)
+		return place;
 	for (struct record_thread *t = threads; t < end; t++) {
 		uint32_t nobody = 0;
 
@@ -186,7 +202,7 @@ struct record_thread *follow_claim(struct record_thread *threads, uint32_t tid)
 	return NULL;
 }
 
-/* An entry is given up, and what it counted goes to the sum of those. */
+/* What an entry counted goes to the sum of those that are given up; the claim stays. */
 static void fold(struct follow *follow, struct record_thread *t)
 {
 	struct record_counts counts = t->now;
@@ -200,7 +216,6 @@ static void fold(struct follow *follow, struct record_thread *t)
 		follow_add(&folded->hot_counts, &counts);
 	}
 	memset((char *)t + sizeof(t->tid), 0, sizeof(*t) - sizeof(t->tid));
-	__atomic_store_n(&t->tid, 0, __ATOMIC_RELEASE);
 }
 
 static void make_room(struct follow *follow)
@@ -218,6 +233,7 @@ static void make_room(struct follow *follow)
 			    (t->flags & RECORD_HOT) != hot * RECORD_HOT)
 				continue;
 			fold(follow, t);
+			__atomic_store_n(&t->tid, 0, __ATOMIC_RELEASE);
 			n_free++;
 		}
 	}
@@ -271,29 +287,26 @@ static void look_at(struct follow *follow, struct look *look, uint32_t tid)
 	/* The main thread of a program that goes on without it stays as a zombie. */
 	if (tid != (uint32_t)follow->self && seen.state != 'Z' && seen.state != 'X')
 		follow->n_alive++;
-	t = follow_claim(follow->threads, tid);
+	t = follow_claim(follow->threads, tid, seen.start);
 	if (!t) {
 		follow->n_omitted++;
 		return;
 	}
-	/* The number of one that has ended was used again. */
-	if (t->start && t->start != seen.start && !(t->flags & RECORD_MAIN)) {
+	/* The number of one that has ended was used again, and nobody has noticed its end. The new
+	 * one may hold the place already, so it stays where it is. */
+	if (t->start && t->start != seen.start && !(t->flags & RECORD_MAIN))
 		fold(follow, t);
-		t = follow_claim(follow->threads, tid);
-		if (!t)
-			return;
-	}
 	if (tid == (uint32_t)follow->pid)
 		record_flag(t, RECORD_MAIN);
 	if (tid == (uint32_t)follow->self)
 		record_flag(t, RECORD_PROBE);
+	if (t->flags & RECORD_ENDED) /* it wrote its last counts itself */
+		return;
 	t->start = seen.start;
 	memcpy(t->name, seen.name, sizeof(t->name));
 	if (!t->first_ns)
 		t->first_ns = look->now;
 	t->last_ns = look->now;
-	if (t->flags & RECORD_ENDED) /* it wrote its last counts itself */
-		return;
 	note_place(follow, look, t, &seen);
 	note_counts(follow, look, t, &seen);
 	t->n_looks++;
@@ -313,13 +326,23 @@ static void note_stacked(const struct look *look)
 	}
 }
 
+/* A listing ends early where a thread of it ends meanwhile. */
+static bool is_there(const struct follow *follow, uint32_t tid)
+{
+	char path[16];
+
+	snprintf(path, sizeof(path), "%u", tid);
+	return !faccessat(follow->dir, path, F_OK, 0);
+}
+
 /* Those that were not listed any more. One that has a place but was never listed began just now. */
 static void note_ended(const struct follow *follow, const struct look *look)
 {
 	for (size_t i = 0; i < RECORD_THREADS; i++) {
 		struct record_thread *t = &follow->threads[i];
 
-		if (t->tid && t->n_looks && t->last_ns != look->now)
+		if (t->tid && t->n_looks && t->last_ns != look->now && !(t->flags & RECORD_ENDED) &&
+		    !is_there(follow, t->tid))
 			record_flag(t, RECORD_ENDED);
 	}
 }

@@ -156,7 +156,7 @@ static void thread_ends(void *place)
  * chisol-probe finds it one. */
 static void take_place(struct record *record)
 {
-	self = is_filtered() ? NULL : follow_claim(record->threads, (uint32_t)gettid());
+	self = is_filtered() ? NULL : follow_claim(record->threads, (uint32_t)gettid(), 0);
 	if (self) {
 		if (!self->first_ns)
 			preload_syscall(SYS_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0, 0);
@@ -285,8 +285,10 @@ static void follow_program(struct record *record)
 		uint32_t seen = __atomic_load_n(&wake, __ATOMIC_ACQUIRE);
 
 		/* The program's threads were none of libc's, and have ended: so does the process,
-		 * without the exit() that libc would call in this one. */
-		if (look(record, &follow, &pause) && !follow.n_alive)
+		 * without the exit() that libc would call in this one. Twice, as a listing may end
+		 * early. */
+		if (look(record, &follow, &pause) && !follow.n_alive &&
+		    look(record, &follow, &pause) && !follow.n_alive)
 			preload_syscall(SYS_exit, 0, 0, 0, 0, 0, 0);
 		if (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE))
 			sleep_ns(pause, seen);

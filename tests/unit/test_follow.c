@@ -187,22 +187,67 @@ static void test_a_table_full_of_living_threads_says_what_it_omits(void **state)
 	assert_int_equal(own->folded.n, 0);
 }
 
-static void test_a_number_that_is_used_again_begins_anew(void **state)
+/* flags: of the place that another thread with this number has left. */
+static struct record_thread *leave_place(struct own *own, const struct other *other, uint32_t flags)
+{
+	own->threads[5] = (struct record_thread){ .tid = (uint32_t)other->tid,
+		                                  .start = 1,
+		                                  .flags = flags,
+		                                  .n_looks = 3,
+		                                  .now = { .involuntary = 7 } };
+	return &own->threads[5];
+}
+
+static void test_a_number_that_is_used_again_has_another_place(void **state)
+{
+	struct own *own = *state;
+	struct other other;
+	struct record_thread *left, *t;
+
+	begin(&other);
+	left = leave_place(own, &other, RECORD_ENDED | RECORD_HOT);
+	/* As the new one does itself, before or after it was seen. */
+	t = follow_claim(own->threads, (uint32_t)other.tid, 0);
+	assert_ptr_not_equal(t, left);
+	follow_look(&own->follow, 100);
+	assert_ptr_equal(follow_claim(own->threads, (uint32_t)other.tid, 0), t);
+	assert_ptr_equal(follow_claim(own->threads, (uint32_t)other.tid, t->start), t);
+	assert_false(t->flags & RECORD_ENDED);
+	assert_int_equal(t->n_looks, 1);
+	assert_int_equal(left->now.involuntary, 7);
+	assert_int_equal(own->folded.n, 0);
+	end(&other);
+}
+
+static void test_a_thread_that_has_told_its_end_stays_so_while_it_is_listed(void **state)
 {
 	struct own *own = *state;
 	struct other other;
 	struct record_thread *t;
 
 	begin(&other);
-	own->threads[5] = (struct record_thread){ .tid = (uint32_t)other.tid,
-		                                  .start = 1,
-		                                  .flags = RECORD_ENDED | RECORD_HOT,
-		                                  .n_looks = 3,
-		                                  .now = { .involuntary = 7 } };
+	t = follow_claim(own->threads, (uint32_t)other.tid, 0);
+	record_flag(t, RECORD_ENDED);
+	t->now.voluntary = 4711;
 	follow_look(&own->follow, 100);
-	t = find(own, (uint32_t)other.tid);
-	assert_false(t->flags & RECORD_ENDED);
-	assert_int_equal(t->n_looks, 1);
+	assert_int_equal(t->now.voluntary, 4711);
+	t->tid = 0;
+	assert_null(find(own, (uint32_t)other.tid));
+	end(&other);
+}
+
+static void test_a_place_whose_thread_ended_unnoticed_is_the_next_ones(void **state)
+{
+	struct own *own = *state;
+	struct other other;
+	struct record_thread *left;
+
+	begin(&other);
+	left = leave_place(own, &other, RECORD_HOT);
+	follow_look(&own->follow, 100);
+	assert_ptr_equal(find(own, (uint32_t)other.tid), left);
+	assert_false(left->flags & RECORD_ENDED);
+	assert_int_equal(left->n_looks, 1);
 	assert_int_equal(own->folded.n, 1);
 	assert_int_equal(own->folded.hot_counts.involuntary, 7);
 	end(&other);
@@ -229,8 +274,14 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_table_full_of_living_threads_says_what_it_omits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_number_that_is_used_again_begins_anew, setup,
-		                                teardown),
+		cmocka_unit_test_setup_teardown(test_a_number_that_is_used_again_has_another_place,
+		                                setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_thread_that_has_told_its_end_stays_so_while_it_is_listed, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_place_whose_thread_ended_unnoticed_is_the_next_ones, setup,
+			teardown),
 		cmocka_unit_test(test_a_process_that_is_not_there_is_told),
 	};
 
