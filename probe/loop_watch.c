@@ -53,8 +53,10 @@ static void add_loop(struct loop_watch *lw, unsigned int slot, const struct reco
 	loop->feed.ring = &slot_of(lw, slot)->ring;
 	loop->feed.begin = r->begin_point;
 	set_began(lw, loop, r->begin_point.steps);
-	if (!process_read(&process, &lw->sys->root, loop->tid, NULL))
+	if (!process_read(&process, &lw->sys->root, loop->tid, NULL)) {
 		snprintf(loop->name, sizeof(loop->name), "%.15s", process.comm);
+		loop->start_time = process.start_time;
+	}
 	if (!lw->joins)
 		return;
 	c = join_cpu(&lw->gaps.join, r->cpu);
@@ -150,22 +152,37 @@ static bool is_running(const struct loop_watch *lw, const struct loop *loop)
 	       state == RECORD_TICK_RUNS;
 }
 
+/* A thread that exits without isolprobe_end() leaves its slot as it is, for nobody to have: it is
+ * given back in its place. */
+static void leave_slot(const struct loop_watch *lw, const struct loop *loop)
+{
+	struct record_tick *shared = &lw->keep->record->ticks[loop->slot];
+	uint32_t runs = RECORD_TICK_RUNS;
+
+	if (__atomic_load_n(&shared->round, __ATOMIC_RELAXED) == loop->round)
+		__atomic_compare_exchange_n(&shared->state, &runs, RECORD_TICK_LEFT, false,
+		                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static void read_loops(struct loop_watch *lw, bool last)
 {
 	for (size_t i = 0; i < lw->n_loops; i++) {
 		struct loop *loop = &lw->loops[i];
-		bool runs;
+		bool runs, gone;
 
 		if (loop->collected)
 			continue;
 		runs = is_running(lw, loop);
+		gone = runs && !process_alive(&lw->sys->root, loop->tid, loop->start_time);
 		if (lw->joins)
 			gap_watch_feed(&lw->gaps, &loop->feed);
 		loop->ended = !runs;
 		/* A gap that is later than the last point stays for the next look. */
-		if (last ||
-		    (!runs && (!lw->joins || gap_ring_empty(loop->feed.ring, &loop->feed.reader))))
+		if (last || ((!runs || gone) &&
+		             (!lw->joins || gap_ring_empty(loop->feed.ring, &loop->feed.reader))))
 			collect(lw, loop);
+		if (loop->collected && gone)
+			leave_slot(lw, loop);
 	}
 }
 

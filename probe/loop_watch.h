@@ -20,10 +20,11 @@ struct loop {
 	unsigned int slot;
 	uint32_t round;
 	pid_t tid;
-	char name[16];  /* "" if it was gone */
-	uint64_t began; /* CLOCK_MONOTONIC, ns */
-	bool ended;     /* by isolprobe_end() */
-	bool collected; /* record is all that there will be */
+	char name[16];                 /* "" if it was gone */
+	unsigned long long start_time; /* of the thread, as process.h has it; 0: it was gone */
+	uint64_t began;                /* CLOCK_MONOTONIC, ns */
+	bool ended;                    /* by isolprobe_end() */
+	bool collected;                /* record is all that there will be */
 	struct gap_feed feed;
 	struct tick_record *record; /* a copy; NULL as yet, or if what it left makes no sense */
 };

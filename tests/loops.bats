@@ -64,6 +64,11 @@ watched() {
 	grep -q 'did not come to isolprobe_end' <(tr -s ' \n' ' ' <text)
 }
 
+@test "threads that exit without an end make room for others" {
+	watched "$TICKER" 5 leave 64 >out
+	jq -e '.loops | (.threads | length) == 64 and .omitted == 0 and all(.threads[]; .ended | not)' json
+}
+
 @test "a program that is killed by SIGKILL leaves its loop in the report" {
 	local chisol pid
 	watched "$TICKER" 60000 >out &

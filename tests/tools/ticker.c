@@ -6,6 +6,7 @@
  *	ticker MS		ticks for a time
  *	ticker MS again N	and again, N times, by begin and end
  *	ticker MS threads N	in N threads at once
+ *	ticker MS leave N	in N threads one after the other, without isolprobe_end()
  *	ticker MS fork		forks in the middle; the child ticks on with what it has
  *	ticker MS exit		without isolprobe_end()
  *	ticker MS rseq		and then has restartable sequences of its own; and before
@@ -80,6 +81,31 @@ static int in_threads(long n)
 	return 0;
 }
 
+static void *tick_and_leave(void *arg)
+{
+	struct isolprobe probe;
+
+	if (isolprobe_begin(&probe, 2000))
+		exit(3);
+	tick_for(&probe, (double)ms);
+	return arg;
+}
+
+/* After a few, time for chisol to notice. */
+static int leave_threads(long n)
+{
+	pthread_t thread;
+
+	for (long i = 1; i <= n; i++) {
+		if (pthread_create(&thread, NULL, tick_and_leave, NULL))
+			return 5;
+		pthread_join(thread, NULL);
+		if (i % 16 == 0)
+			usleep(1000000);
+	}
+	return 0;
+}
+
 /* Of a shared record the child has nothing, and ticks without harm. */
 static int with_fork(void)
 {
@@ -146,6 +172,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!strcmp(how, "threads"))
 		return in_threads(n);
+	if (!strcmp(how, "leave"))
+		return leave_threads(n);
 	if (!strcmp(how, "rseq"))
 		return with_sequences();
 	if (!strcmp(how, "fork"))
