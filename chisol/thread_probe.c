@@ -226,10 +226,30 @@ char *thread_probe_not_loaded(const struct thread_probe *tp)
 	return head.state == RECORD_ATTACHED ? NULL : preload_why_not(tp->record, tp->library);
 }
 
+/* What the kernel means by refusing a thread, and what to do, where that is known. */
+static const char *why_no_thread(int error)
+{
+	static const struct {
+		int error;
+		const char *why;
+	} whys[] = {
+		{ EAGAIN, ": the limit of threads is reached; raise RLIMIT_NPROC or pids.max" },
+		{ EINVAL, ": the program has set the pid namespace of its children, and may then "
+		          "make no thread" },
+		{ ENOSYS, ": close_range(2) needs Linux 5.9" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		if (whys[i].error == error)
+			return whys[i].why;
+	return "";
+}
+
 /* Why the library's thread did not look, or not to the end; NULL: it did. */
 static char *why_not_itself(const struct thread_probe *tp, const struct record_library *library)
 {
 	char *not_loaded = thread_probe_not_loaded(tp);
+	int error = (int)(library->follower_errno % 4096);
 
 	if (not_loaded)
 		return not_loaded;
@@ -244,8 +264,14 @@ static char *why_not_itself(const struct thread_probe *tp, const struct record_l
 		return xasprintf("libisolprobe's thread found no CPU outside of the command's%s%s",
 		                 tp->not_placed ? ": " : "", tp->not_placed ? tp->not_placed : "");
 	case RECORD_NO_THREAD:
-		return xasprintf("libisolprobe has no thread that looks: %s",
-		                 strerror((int)(library->follower_errno % 4096)));
+		return xasprintf("libisolprobe has no thread that looks: %s%s", strerror(error),
+		                 why_no_thread(error));
+	case RECORD_NO_PROC:
+		return xasprintf("libisolprobe's thread cannot open /proc/%d/task: %s%s",
+		                 (int)tp->pid, strerror(error),
+		                 error == ENOENT ? ": the program has changed its root directory "
+		                                   "(chroot) to one without /proc; mount proc there"
+		                                 : "");
 	case RECORD_WITHDRAWN:
 		return xstrdup("libisolprobe's thread made way for a system call of the program "
 		               "that it would have disturbed");
@@ -253,7 +279,8 @@ static char *why_not_itself(const struct thread_probe *tp, const struct record_l
 	case RECORD_NO_FOLLOWER:
 		break;
 	}
-	return xstrdup("the command ended before libisolprobe's thread had its place");
+	return xstrdup("the command ended, or replaced itself by another (exec), before "
+	               "libisolprobe's thread had its place");
 }
 
 char *thread_probe_observer(const struct thread_probe *tp)

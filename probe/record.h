@@ -32,7 +32,7 @@
 #define RECORD_NOTE "isolprobe" /* the name of the ELF note that libisolprobe.a brings along */
 
 #define RECORD_MAGIC   0x62727069736f6c31u
-#define RECORD_VERSION 2u /* of everything behind struct record_head */
+#define RECORD_VERSION 3u /* of everything behind struct record_head */
 
 enum record_state {
 	RECORD_EMPTY,    /* no library has found it */
@@ -108,11 +108,12 @@ enum record_placement {
 
 /* Of the thread "chisol-probe". */
 enum record_follower {
-	RECORD_NO_FOLLOWER, /* not made (yet) */
+	RECORD_NO_FOLLOWER, /* not made (yet), or it makes way for a moment */
 	RECORD_WAITS,       /* it could not leave the workload's CPUs: chisol may move it */
 	RECORD_FOLLOWS,
 	RECORD_NOWHERE,   /* there is no CPU for it outside of the workload's: it has ended */
 	RECORD_NO_THREAD, /* none could be made: follower_errno */
+	RECORD_NO_PROC,   /* it could not open /proc/PID/task: follower_errno */
 	RECORD_WITHDRAWN, /* it made way for a call that needs a process without it */
 };
 

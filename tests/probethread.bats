@@ -164,6 +164,22 @@ ends() {
 	observed_by 'made way for a system call'
 }
 
+@test "into a namespace a program enters alone where the kernel wants that, and only there" {
+	((EUID == 0)) || skip "needs root"
+	follow "$HABITS" enter-network
+	loaded
+	[[ $(jq -r .probe.threads.observer json) != *"made way"* ]]
+	follow "$HABITS" enter-mounts
+	observed_by 'made way for a system call'
+	follow "$HABITS" enter-mounts of-any-kind
+	observed_by 'made way for a system call'
+}
+
+@test "threads that allocate nothing have no arena of malloc's" {
+	follow "$HABITS" arenas
+	loaded
+}
+
 @test "under a filter of its own a thread makes no call that it would not make alone" {
 	run -0 --separate-stderr follow "$HABITS" filter-threads
 	[ "$output" = bye ]
@@ -253,6 +269,22 @@ ends() {
 	command -v setpriv || skip "needs setpriv"
 	# which keeps its capabilities over that, in its own thread
 	follow setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all sleep 0.3
+}
+
+@test "a change of credentials that takes long is no exec" {
+	run -137 follow "$HABITS" slow-user
+	loaded
+	threads '.library.looks > 3'
+	[[ $(jq -r .probe.threads.observer json) != *"chisol from outside"* ]]
+}
+
+@test "in a root directory without /proc the library's thread says what it misses, and chisol goes on" {
+	((EUID == 0)) || skip "needs root"
+	mkdir jail
+	follow "$HABITS" jail jail
+	loaded
+	observed_by 'No such file or directory: the program has changed its root directory (chroot) to one without /proc; mount proc there'
+	threads '.library.looks > 0 and .looks_from_outside > 0'
 }
 
 @test "children do not have the library, and the environment is the command's own" {

@@ -27,6 +27,10 @@
 #include <threads.h>
 #include <unistd.h>
 
+#ifndef CLONE_NEWTIME /* Linux 5.6 */
+#define CLONE_NEWTIME 0x80
+#endif
+
 #define PROBES 16u /* places in the table that are tried */
 
 long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -230,14 +234,22 @@ struct start {
 	void *(*routine)(void *);
 	thrd_start_t routine_of_c;
 	void *arg;
+	struct start *next; /* among those that have been taken */
 };
+
+/* For the next thread that makes threads: a new one that calls free() gets an arena of malloc()'s
+ * for that, by mmap() and munmap(), which interrupt the others. */
+static struct start *taken;
 
 static struct start take_start(void *arg)
 {
-	struct start start = *(struct start *)arg;
+	struct start *made = arg, start = *made;
 	struct record *record = following();
 
-	free(arg);
+	made->next = __atomic_load_n(&taken, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&taken, &made->next, made, true, __ATOMIC_RELEASE,
+	                                    __ATOMIC_RELAXED))
+		;
 	if (record) {
 		__atomic_add_fetch(&record->library.n_created, 1, __ATOMIC_RELAXED);
 		thread_begins(record);
@@ -259,11 +271,25 @@ static int run_thread_of_c(void *arg)
 	return start.routine_of_c(start.arg);
 }
 
+static void free_taken(void)
+{
+	struct start *start = __atomic_exchange_n(&taken, NULL, __ATOMIC_ACQUIRE);
+
+	while (start) {
+		struct start *next = start->next;
+
+		free(start);
+		start = next;
+	}
+}
+
 /* NULL: nobody follows, or there is no memory, and the thread is not known until it is seen. */
 static struct start *make_start(struct start start)
 {
-	struct start *made = following() ? malloc(sizeof(*made)) : NULL;
+	struct start *made;
 
+	free_taken();
+	made = following() ? malloc(sizeof(*made)) : NULL;
 	if (!made)
 		return NULL;
 	*made = start;
@@ -404,9 +430,19 @@ EXPORTED int unshare(int flags)
 	return (int)with_errno(preload_syscall(SYS_unshare, flags, 0, 0, 0, 0, 0));
 }
 
+/* setns(2) into one of these needs a process without other threads, or whose threads do not share
+ * their root directory; 0 may be any. */
+#define ALONE_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME)
+
+static bool enters_alone(long type)
+{
+	return !type || type & ALONE_FLAGS;
+}
+
 EXPORTED int setns(int fd, int type)
 {
-	thread_withdraw();
+	if (enters_alone(type))
+		thread_withdraw();
 	return (int)with_errno(preload_syscall(SYS_setns, fd, type, 0, 0, 0, 0));
 }
 
@@ -475,7 +511,8 @@ EXPORTED long syscall(long number, ...)
 		thread_filtered();
 	/* A filter for all threads, made for those of the program, could end this one, and with it
 	 * the program. */
-	if (number == SYS_setns || (number == SYS_unshare && args[0] & WITHDRAW_FLAGS) ||
+	if ((number == SYS_setns && enters_alone(args[1])) ||
+	    (number == SYS_unshare && args[0] & WITHDRAW_FLAGS) ||
 	    (filters && args[1] & SECCOMP_FILTER_FLAG_TSYNC))
 		thread_withdraw();
 	suspended = changes_credentials(number) && thread_suspend();

@@ -65,6 +65,11 @@ uint64_t preload_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static void set_follower(struct record *record, enum record_follower follower)
+{
+	__atomic_store_n(&record->library.follower, follower, __ATOMIC_RELEASE);
+}
+
 static void wake_thread(void)
 {
 	__atomic_add_fetch(&wake, 1, __ATOMIC_RELEASE);
@@ -98,6 +103,8 @@ static bool end_thread(struct record *record)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	rc = pthread_timedjoin_np(thread, NULL, &until);
 	pthread_setcancelstate(cancelable, NULL);
+	if (rc)
+		set_follower(record, RECORD_WITHDRAWN);
 	if (rc || is_filtered())
 		return !rc;
 	/* It may still be counted for a moment. */
@@ -231,7 +238,7 @@ static bool find_place(struct record *record)
 
 	if (!cpus->n_words || cpus->n_words > RECORD_CPU_WORDS)
 		return false;
-	__atomic_store_n(&library->follower, RECORD_WAITS, __ATOMIC_RELEASE);
+	set_follower(record, RECORD_WAITS);
 	while (record->orders.places && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) &&
 	       preload_now() < until &&
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
@@ -277,10 +284,10 @@ static void follow_program(struct record *record)
 
 	if (rc) {
 		record->library.follower_errno = (uint32_t)-rc;
-		__atomic_store_n(&record->library.follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
+		set_follower(record, RECORD_NO_PROC);
 		return;
 	}
-	__atomic_store_n(&record->library.follower, RECORD_FOLLOWS, __ATOMIC_RELEASE);
+	set_follower(record, RECORD_FOLLOWS);
 	while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) {
 		uint32_t seen = __atomic_load_n(&wake, __ATOMIC_ACQUIRE);
 
@@ -306,9 +313,9 @@ static void *probe_thread(void *arg)
 	library->follower_tid = (uint32_t)gettid();
 	if (rc) {
 		library->follower_errno = (uint32_t)-rc;
-		__atomic_store_n(&library->follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
+		set_follower(record, RECORD_NO_THREAD);
 	} else if (!find_place(record)) {
-		__atomic_store_n(&library->follower, RECORD_NOWHERE, __ATOMIC_RELEASE);
+		set_follower(record, RECORD_NOWHERE);
 	} else {
 		be_ordinary();
 		follow_program(record);
@@ -350,7 +357,7 @@ static void start_thread(struct record *record)
 	if (!rc)
 		return;
 	library->follower_errno = (uint32_t)rc;
-	__atomic_store_n(&library->follower, RECORD_NO_THREAD, __ATOMIC_RELEASE);
+	set_follower(record, RECORD_NO_THREAD);
 }
 
 void thread_filtered(void)
@@ -372,7 +379,7 @@ static struct record *with_thread(void)
 static void withdraw(struct record *record)
 {
 	end_thread(record);
-	__atomic_store_n(&record->library.follower, RECORD_WITHDRAWN, __ATOMIC_RELEASE);
+	set_follower(record, RECORD_WITHDRAWN);
 }
 
 void thread_withdraw(void)
@@ -389,10 +396,15 @@ bool thread_suspend(void)
 
 	if (!record)
 		return false;
-	if (!is_filtered() && n_suspended++ < MAX_SUSPENDED)
-		return end_thread(record);
-	withdraw(record);
-	return false;
+	if (is_filtered() || n_suspended++ >= MAX_SUSPENDED) {
+		withdraw(record);
+		return false;
+	}
+	if (!end_thread(record))
+		return false;
+	/* For as long as that takes: chisol is not to look for it, and not to miss it. */
+	set_follower(record, RECORD_NO_FOLLOWER);
+	return true;
 }
 
 void thread_resume(void)

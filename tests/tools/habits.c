@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -267,6 +268,90 @@ static void drop_privileges(void)
 	check(setuid(0) < 0 && errno == EPERM, "a way back");
 }
 
+/* glibc waits for each thread to change its credentials, and tells it by a signal. */
+static void *be_slow(void *arg)
+{
+	const unsigned long all = ~0ul, none = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	pause_ms(900);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+	return arg;
+}
+
+static void set_user_slowly(void)
+{
+	pthread_t slow = begin(be_slow, NULL);
+
+	pause_ms(300);
+	check(!setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1), "no setresuid");
+	pthread_join(slow, NULL);
+	pause_ms(500);
+	raise(SIGKILL);
+}
+
+/* With nothing in it, not even /proc. */
+static void go_to_jail(void)
+{
+	pause_ms(300);
+	check(!chroot(argument), "no chroot");
+	check(!setresuid(65534, 65534, 65534), "no setresuid");
+	pause_ms(300);
+}
+
+static void enter(const char *path, int type)
+{
+	int fd = open(path, O_RDONLY);
+
+	check(!setns(fd, type), "no setns");
+	check(!syscall(SYS_setns, fd, type), "no setns by number");
+	close(fd);
+}
+
+/* That it is in already; threads are not in the way. */
+static void enter_network(void)
+{
+	pause_ms(300);
+	enter("/proc/self/ns/net", CLONE_NEWNET);
+	enter("/proc/self/ns/uts", CLONE_NEWUTS);
+	pause_ms(300);
+}
+
+static void enter_mounts(void)
+{
+	pause_ms(300);
+	enter("/proc/self/ns/mnt", argument ? 0 : CLONE_NEWNS);
+	pause_ms(300);
+}
+
+static void *allocate_nothing(void *arg)
+{
+	while (!stop)
+		pause_ms(10);
+	return arg;
+}
+
+/* An arena of malloc()'s is made by mmap() and munmap(). */
+static void count_arenas(void)
+{
+	pthread_t threads[8];
+	char *info = NULL, *heap;
+	size_t size, n = 0;
+	FILE *out;
+
+	for (int i = 0; i < 8; i++)
+		threads[i] = begin(allocate_nothing, NULL);
+	pause_ms(300);
+	out = open_memstream(&info, &size);
+	check(out && !malloc_info(0, out) && !fclose(out), "no information on malloc");
+	for (heap = info; (heap = strstr(heap, "<heap nr=")); heap++)
+		n++;
+	check(n == 1, "arenas for threads that do not allocate");
+	stop = true;
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void *leave(void *arg)
 {
 	pthread_exit(arg);
@@ -462,6 +547,11 @@ static const struct {
 	{ "many", run_many_threads },
 	{ "early", end_threads_early },
 	{ "drop", drop_privileges },
+	{ "slow-user", set_user_slowly },
+	{ "jail", go_to_jail },
+	{ "enter-network", enter_network },
+	{ "enter-mounts", enter_mounts },
+	{ "arenas", count_arenas },
 	{ "unshare", unshare_users },
 	{ "filter", filter_all },
 	{ "filter-threads", filter_threads },
