@@ -130,21 +130,6 @@ static struct part *open_frame(struct break_tracker *t, struct part part)
 	return &t->frames[t->n_frames++];
 }
 
-static void add_point(struct break_tracker *t, const struct trace_event *event)
-{
-	struct part part = { .source = event->source,
-		             .start = event->time - event->length,
-		             .end = event->time,
-		             .number = event->number,
-		             .functions = { event->function } };
-
-	begin(t, part.start);
-	part.depth = t->n_frames;
-	if (t->n_frames)
-		t->latest[t->n_frames - 1] = event->time;
-	add_part(t, &part);
-}
-
 /* One interrupt may bring functions from several; a foreign one counts. */
 static void add_sender(const struct break_tracker *t, struct part *part, pid_t sender,
                        unsigned int cpu)
@@ -161,11 +146,29 @@ static void add_sender(const struct break_tracker *t, struct part *part, pid_t s
 	t->env->task_name(t->env->ctx, part->sender, part->sender_name);
 }
 
+static void add_point(struct break_tracker *t, const struct trace_event *event)
+{
+	struct part part = { .source = event->source,
+		             .start = event->time - event->length,
+		             .end = event->time,
+		             .number = event->number,
+		             .functions = { event->function } };
+
+	if (event->has_sender)
+		add_sender(t, &part, event->sender, event->sender_cpu);
+	begin(t, part.start);
+	part.depth = t->n_frames;
+	if (t->n_frames)
+		t->latest[t->n_frames - 1] = event->time;
+	add_part(t, &part);
+}
+
 static void enter(struct break_tracker *t, const struct trace_event *event)
 {
 	struct part part = { .source = event->source,
 		             .start = event->time,
-		             .number = event->number };
+		             .number = event->number,
+		             .functions = { event->function } };
 
 	/* No interrupt comes within itself: its end was missed. */
 	if (t->n_frames && t->frames[t->n_frames - 1].source == event->source &&

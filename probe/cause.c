@@ -83,6 +83,13 @@ const struct cause causes[] = {
 	  .source = TRACE_CALL_FUNCTION,
 	  .meaning = "another CPU had a function run here",
 	  .remedy = "the function and the sender tell who; keep that task from it" },
+	{ .code = "tick-check",
+	  .source = TRACE_IRQ_WORK,
+	  .armed = true,
+	  .functions = "nohz_full_kick_func",
+	  .meaning = "the kernel looked whether the CPU needs its tick again: a timer was armed or "
+	             "a task woken there",
+	  .remedy = "no system calls in the loop, and keep other tasks off the CPU" },
 	{ .code = "irq-work",
 	  .source = TRACE_IRQ_WORK,
 	  .meaning = "work that the kernel sent itself by an interrupt",
@@ -296,8 +303,10 @@ void cause_find(struct part *part, struct symbols *symbols)
 		    (cause->functions && !functions_fit(cause, part, symbols)))
 			continue;
 		part->cause = cause;
-		/* Who armed a timer of the kernel only happened to run then. */
-		part->has_sender &= part->source != TRACE_TIMER || cause->armed;
+		/* Who armed a timer of the kernel, or ran when it sent itself work, only happened
+		 * to run then. */
+		part->has_sender &= cause->armed ||
+		                    (part->source != TRACE_TIMER && part->source != TRACE_IRQ_WORK);
 		part->shared &= part->has_sender;
 		part->self = part->has_sender ? part->own_sender : cause->self;
 		return;

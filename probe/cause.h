@@ -47,7 +47,7 @@ struct cause {
 	enum cause_task task;  /* TRACE_TASK only */
 	const char *names;     /* patterns (fnmatch(3)) for part.text, with blanks; NULL: any */
 	const char *functions; /* the same for the kernel's functions */
-	bool armed;            /* a timer of programs: who armed it tells whose doing it is */
+	bool armed;            /* a timer or irq_work: who armed it tells whose doing it is */
 };
 
 /* Ends with a NULL code. The first row that fits is the cause; every source has one for all. */

@@ -10,8 +10,9 @@ struct sent {
 	unsigned int to, from;
 	enum trace_op op; /* TRACE_SENT or TRACE_MOVED */
 	enum trace_source source;
-	pid_t by, other;
+	pid_t by, other; /* by: 0 is nobody */
 	uint64_t number; /* of a function for another CPU: tells it from others on their way */
+	uint64_t function;
 };
 
 struct armed_timer {
@@ -20,10 +21,28 @@ struct armed_timer {
 	unsigned int cpu;
 };
 
+/*
+ * ipi_send_cpu: a reschedule interrupt has no function to run (smp_send_reschedule()). A function
+ * that a CPU is to run itself is irq_work (irq_work_raise()); one for another CPU comes with
+ * csd_queue_cpu as well.
+ */
+static enum trace_source source_of(const struct trace_event *event)
+{
+	if (event->source != TRACE_IPI)
+		return event->source;
+	if (!event->function)
+		return TRACE_RESCHEDULE;
+	return event->target == event->cpu ? TRACE_IRQ_WORK : TRACE_NOTHING;
+}
+
 void senders_note(struct senders *senders, const struct trace_event *event)
 {
+	enum trace_source source = source_of(event);
+	bool by_interrupt = source == TRACE_IRQ_WORK && event->in_interrupt;
 	size_t at = senders->n;
 
+	if (source == TRACE_NOTHING)
+		return;
 	senders->sent =
 		xgrow(senders->sent, senders->n + 1, &senders->room, sizeof(*senders->sent));
 	for (; at && senders->sent[at - 1].time > event->time; at--)
@@ -32,10 +51,11 @@ void senders_note(struct senders *senders, const struct trace_event *event)
 		                           .to = event->target,
 		                           .from = event->cpu,
 		                           .op = event->op,
-		                           .source = event->source,
-		                           .by = event->pid,
+		                           .source = source,
+		                           .by = by_interrupt ? 0 : event->pid,
 		                           .other = event->other,
-		                           .number = event->number };
+		                           .number = event->number,
+		                           .function = event->function };
 	senders->n++;
 }
 
@@ -54,7 +74,9 @@ static void add_sender(struct trace_event *event, const struct sent *sent)
 		event->other_sender_cpu = sent->from;
 		return;
 	}
-	event->has_sender = true;
+	if (sent->source == TRACE_IRQ_WORK)
+		event->function = sent->function;
+	event->has_sender = sent->source != TRACE_IRQ_WORK || sent->by;
 	event->sender = sent->by;
 	event->sender_cpu = sent->from;
 }
@@ -109,7 +131,8 @@ static void find_armer(const struct senders *senders, struct trace_event *event)
 
 void senders_find(struct senders *senders, struct trace_event *event)
 {
-	if (event->source == TRACE_RESCHEDULE || event->source == TRACE_CALL_FUNCTION)
+	if (event->source == TRACE_RESCHEDULE || event->source == TRACE_CALL_FUNCTION ||
+	    event->source == TRACE_IRQ_WORK)
 		find_sent(senders, event);
 	if (event->op == TRACE_FUNCTION && event->source == TRACE_TIMER)
 		find_armer(senders, event);

@@ -92,9 +92,8 @@ static const struct trace_row rows[] = {
 	             [FIELD_STATE] = "prev_state" } },
 	{ "sched", "sched_migrate_task", TRACE_MOVED, TRACE_MIGRATION, .filter = "orig_cpu",
 	  .remote = true, .field = { [FIELD_OTHER] = "pid", [FIELD_TARGET] = "orig_cpu" } },
-	/* Reschedule interrupts only: they have no function to run (smp_send_reschedule()). */
-	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_RESCHEDULE, .filter = "callback == 0 && cpu",
-	  .remote = true, .field = { [FIELD_TARGET] = "cpu" } },
+	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_IPI, .filter = "cpu", .remote = true,
+	  .field = { [FIELD_TARGET] = "cpu", [FIELD_FUNCTION] = "callback" } },
 	/* A function for another CPU, whether or not it takes an interrupt of its own. */
 	{ "csd", "csd_queue_cpu", TRACE_SENT, TRACE_CALL_FUNCTION, .filter = "cpu", .remote = true,
 	  .field = { [FIELD_TARGET] = "cpu", [FIELD_NUMBER] = "csd" } },

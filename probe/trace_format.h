@@ -27,7 +27,7 @@ enum trace_source {
 	TRACE_PLATFORM_IPI,
 	TRACE_SPURIOUS,
 	TRACE_ERROR,
-	TRACE_IPI, /* of another kind, or one that is not known (arm64) */
+	TRACE_IPI, /* of another kind, or one that is not known (arm64); sent: see senders.h */
 	TRACE_DEVICE,
 	TRACE_SOFTIRQ,
 	TRACE_NMI,

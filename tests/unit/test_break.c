@@ -84,15 +84,17 @@ static void world_on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_
 }
 
 /* The functions of the kernel, as /proc/kallsyms would name them. */
-static struct symbol kernel[] = { { 1, 0 }, { 2, 18 }, { 3, 33 }, { 4, 48 }, { 5, 62 } };
+static struct symbol kernel[] = { { 1, 0 }, { 2, 18 }, { 3, 33 }, { 4, 48 }, { 5, 62 }, { 6, 73 } };
 static char kernel_names[] =
-	"tick_nohz_handler\0hrtimer_wakeup\0flush_tlb_func\0vmstat_update\0it_real_fn";
+	"tick_nohz_handler\0hrtimer_wakeup\0flush_tlb_func\0vmstat_update\0it_real_fn\0"
+	"nohz_full_kick_func";
 
 #define TICK      1
 #define SLEEP     2
 #define TLB_FLUSH 3
 #define VMSTAT    4
 #define ALARM     5
+#define KICK      6
 
 static int setup(void **state)
 {
@@ -323,6 +325,26 @@ static void who_armed_a_timer_tells_whose_doing_it_is(void **state)
 	}
 	expect(w, "sleep-timer 1000-1100(0:sleep-timer) sleep-timer 11000-11100(0:sleep-timer) "
 	          "sleep-timer 21000-21100!(0:sleep-timer) tick 31000-31100(0:tick) ");
+}
+
+static void who_made_the_kernel_look_for_its_tick_tells_whose_doing_it_is(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		pid_t sender; /* 0: an interrupt */
+		uint64_t function;
+	} cases[] = { { 0, KICK }, { OWN, KICK }, { OTHER, KICK }, { OWN, TICK } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct trace_event event = base(1000 + 10000 * i, TRACE_POINT, TRACE_IRQ_WORK, OWN);
+
+		event.function = cases[i].function;
+		event.sender = cases[i].sender;
+		event.has_sender = event.sender;
+		break_tracker_event(&w->tracker, &event);
+	}
+	expect(w, "tick-check 1000-1000(0:tick-check) tick-check 11000-11000!(0:tick-check) "
+	          "tick-check 21000-21000(0:tick-check) irq-work 31000-31000(0:irq-work) ");
 }
 
 /* The command's timer and another program's in one interrupt. */
@@ -596,6 +618,7 @@ int main(void)
 		TEST(a_thread_whose_cpu_another_one_took_waits_for_it),
 		TEST(who_sent_an_interrupt_tells_whose_doing_it_is),
 		TEST(who_armed_a_timer_tells_whose_doing_it_is),
+		TEST(who_made_the_kernel_look_for_its_tick_tells_whose_doing_it_is),
 		TEST(an_interrupt_of_the_command_and_of_others_is_that_of_the_others),
 		TEST(a_reschedule_of_two_senders_is_that_of_the_foreign_one),
 		TEST(what_hits_a_cpu_without_the_command_is_no_break),

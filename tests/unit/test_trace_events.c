@@ -33,6 +33,7 @@ enum id {
 	ID_SENT,
 	ID_CSD,
 	ID_CSD_RUN,
+	ID_IRQ_WORK,
 	ID_IRQ_EXIT = 30,
 	ID_IPI,
 	ID_IPI_EXIT,
@@ -65,7 +66,10 @@ static const struct tree_file formats[] = {
 	{ EVENT("irq_vectors/reschedule_entry"),
 	  FORMAT("reschedule_entry", "17", FIELD("int", "vector", "8", "4")) },
 	{ EVENT("ipi/ipi_send_cpu"),
-	  FORMAT("ipi_send_cpu", "18", FIELD("unsigned int", "cpu", "8", "4")) },
+	  FORMAT("ipi_send_cpu", "18",
+	         FIELD("unsigned int", "cpu", "8", "4") FIELD("void *", "callback", "24", "8")) },
+	{ EVENT("irq_vectors/irq_work_entry"),
+	  FORMAT("irq_work_entry", "21", FIELD("int", "vector", "8", "4")) },
 	{ EVENT("csd/csd_queue_cpu"),
 	  FORMAT("csd_queue_cpu", "19",
 	         FIELD("unsigned int", "cpu", "8", "4") FIELD("void *", "csd", "16", "8")) },
@@ -73,7 +77,7 @@ static const struct tree_file formats[] = {
 	  FORMAT("csd_function_entry", "20",
 	         FIELD("void *", "func", "8", "8") FIELD("void *", "csd", "16", "8")) },
 	/* as no kernel has them: */
-	{ EVENT("irq/irq_handler_exit"), FORMAT("irq_handler_exit", "21", "") },
+	{ EVENT("irq/irq_handler_exit"), FORMAT("irq_handler_exit", "25", "") },
 	{ EVENT("irq/softirq_entry"),
 	  FORMAT("softirq_entry", "22", FIELD("unsigned int", "vec", "-4", "4")) },
 	{ EVENT("irq/softirq_exit"),
@@ -81,7 +85,7 @@ static const struct tree_file formats[] = {
 	{ EVENT("nmi/nmi_handler"), "name: nmi_handler\nID: 24\nformat:\n\tfield:" },
 	{ EVENT("exceptions/page_fault_user"), "" },
 	{ EVENT("exceptions/page_fault_kernel"),
-	  "name: page_fault_kernel\nID: 25\nformat:\n" FIELD("int", "common_pid", "4", "4") },
+	  "name: page_fault_kernel\nID: 26\nformat:\n" FIELD("int", "common_pid", "4", "4") },
 	{ NULL, NULL },
 };
 
@@ -99,7 +103,8 @@ static const struct tree_file arm_formats[] = {
 	{ EVENT("ipi/ipi_exit"),
 	  FORMAT("ipi_exit", "32", FIELD("const char *", "reason", "8", "8")) },
 	{ EVENT("ipi/ipi_send_cpu"),
-	  FORMAT("ipi_send_cpu", "18", FIELD("unsigned int", "cpu", "8", "4")) },
+	  FORMAT("ipi_send_cpu", "18",
+	         FIELD("unsigned int", "cpu", "8", "4") FIELD("void *", "callback", "24", "8")) },
 	{ "printk_formats",
 	  "0xffff800081a2b3c8 : \"Rescheduling interrupts\"\n"
 	  "0xffff800081a2b3e0 : \"Function call interrupts\"\n"
@@ -198,6 +203,8 @@ static void tell(void *ctx, unsigned int cpu, const struct trace_event *event, u
 		xappend(&w->told, "%s %d.%llu%s", event->op == TRACE_LEAVE ? "leave" : "enter",
 		        (int)event->source, (unsigned long long)event->number, event->text);
 	}
+	if (event->source == TRACE_IRQ_WORK && event->function)
+		xappend(&w->told, " %llx", (unsigned long long)event->function);
 	if (event->has_sender)
 		xappend(&w->told, " by %d on %u", (int)event->sender, event->sender_cpu);
 	if (event->has_other_sender)
@@ -323,7 +330,7 @@ static void an_event_that_is_not_there_or_not_as_known_is_listed(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		if (!is_missing(w, missing[i]))
 			fail_msg("%s is taken for known", missing[i]);
-	assert_int_equal(w->te.formats.n, ID_CSD_RUN - ID_TIMER + 1);
+	assert_int_equal(w->te.formats.n, ID_IRQ_WORK - ID_TIMER + 1);
 	assert_false(is_missing(w, "sched:sched_switch"));
 }
 
@@ -451,6 +458,26 @@ static void an_interrupt_is_of_who_sent_it(void **state)
 	expect(w,
 	       "20:enter 2.0 by 101 on 0 30:enter 2.0 35:enter 2.0 by 101 on 0 and 103 40:enter 3.192 by 102 on 0 "
 	       "50:enter 3.200 ");
+}
+
+static void work_of_a_cpu_for_itself_is_of_who_ran_there(void **state)
+{
+	struct world *w = *state;
+	struct raw own = raw(ID_SENT, 0, 101), by_interrupt = raw(ID_SENT, 0x08, 101), other;
+
+	set32(&own, 8, 1);
+	set64(&own, 24, 0xf0);
+	other = own;
+	set32(&by_interrupt, 8, 1);
+	set64(&by_interrupt, 24, 0xf8);
+	put(w, 0, 5, other); /* a function for another CPU, which is told by its csd */
+	put(w, 1, 10, own);
+	put(w, 1, 15, raw(ID_RESCHEDULE, 0, 100));
+	put(w, 1, 20, raw(ID_IRQ_WORK, 0, 101));
+	put(w, 1, 30, by_interrupt);
+	put(w, 1, 40, raw(ID_IRQ_WORK, 0, 101));
+	put(w, 1, 50, raw(ID_IRQ_WORK, 0, 101));
+	expect(w, "15:enter 2.0 20:enter 4.0 f0 by 101 on 1 40:enter 4.0 f8 50:enter 4.0 ");
 }
 
 static void what_was_sent_long_ago_has_come(void **state)
@@ -606,6 +633,7 @@ int main(void)
 		TEST(what_is_not_older_than_the_horizon_waits),
 		TEST(new_threads_are_known_in_the_order_of_time),
 		TEST(an_interrupt_is_of_who_sent_it),
+		TEST(work_of_a_cpu_for_itself_is_of_who_ran_there),
 		TEST(what_was_sent_long_ago_has_come),
 		TEST(a_timer_is_of_who_armed_it),
 		TEST(a_task_that_was_moved_away_is_told_in_its_place),
