@@ -28,23 +28,24 @@ int probe_check_options(const struct options *options, struct error *err)
 }
 
 /* Other runs go on meanwhile. A journal that cannot be read is told by --status. */
-static void find_other_runs(struct cpumask *cpus, const struct system *sys)
+static void find_other_runs(struct cpumask *cpus, const struct system *sys,
+                            const struct journal *own)
 {
 	_cleanup_run_list_ struct run_list runs = RUN_LIST_INIT;
 
-	if (!run_list_load(&runs, sys, NULL))
+	if (!run_list_load(&runs, sys, own, NULL))
 		run_list_cpus(&runs, sys, cpus);
 }
 
 static int open_watch(struct probe *probe, const struct system *sys, const struct request *req,
-                      struct error *err)
+                      const struct journal *own, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_cpumask_ struct cpumask others = CPUMASK_INIT;
 	size_t n_held = 0;
 	pid_t holder = hold_find(sys, &n_held);
 
-	find_other_runs(&others, sys);
+	find_other_runs(&others, sys, own);
 	if (!trace_watch_open(&probe->watch, sys, &req->cpus.workload, &others,
 	                      (size_t)req->probe.ring * 1024, &why)) {
 		probe->watch.grace = req->verdict.grace * 1000000ull;
@@ -61,7 +62,7 @@ static int open_watch(struct probe *probe, const struct system *sys, const struc
 }
 
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
-               const struct plan *plan, struct error *err)
+               const struct plan *plan, const struct journal *own, struct error *err)
 {
 	int rc;
 
@@ -71,7 +72,7 @@ int probe_open(struct probe *probe, const struct system *sys, const struct reque
 	probe->sys = sys;
 	rc = record_make(&probe->record, err);
 	if (!rc && req->probe.mode != PROBE_THREAD)
-		rc = open_watch(probe, sys, req, err);
+		rc = open_watch(probe, sys, req, own, err);
 	if (rc)
 		return rc;
 	loop_watch_open(&probe->loops, sys, &probe->record, probe->watches ? &probe->watch : NULL,

@@ -9,6 +9,7 @@
 #include "on_break.h"
 #include "options.h"
 #include "thread_probe.h"
+#include "../isolcore/journal.h"
 #include "../probe/loop_watch.h"
 
 struct probe {
@@ -30,10 +31,10 @@ int probe_check_options(const struct options *options, struct error *err);
 
 /*
  * Not permitted or not possible is told, and makes the verdict inconclusive; it is an error only
- * where the profile requires the probe by its policy.
+ * where the profile requires the probe by its policy. own: the run's journal.
  */
 int probe_open(struct probe *probe, const struct system *sys, const struct request *req,
-               const struct plan *plan, struct error *err);
+               const struct plan *plan, const struct journal *own, struct error *err);
 void probe_free(struct probe *probe);
 #define _cleanup_probe_ _cleanup_(probe_free)
 

@@ -25,7 +25,7 @@ static int take_lock(struct run *run, struct error *err)
 				err, "an earlier run cannot be put back; see chisol --status");
 		error_clear(err);
 	}
-	return run_list_load(&run->others, run->sys, err);
+	return run_list_load(&run->others, run->sys, NULL, err);
 }
 
 int run_prepare(struct run *run, const struct system *sys, struct options *options,
@@ -237,7 +237,7 @@ int run_command(struct run *run, struct error *err)
 	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
-		rc = probe_open(&probe, run->sys, &options->req, &run->plan, err);
+		rc = probe_open(&probe, run->sys, &options->req, &run->plan, &journal, err);
 	if (!rc)
 		rc = stream_begin(&stream, &report, err);
 	on_break_begin(&probe.on_break, run->sys, &options->req,

@@ -63,7 +63,7 @@ static void tale_free(struct tale *tale)
 
 static int tale_begin(struct tale *tale, const struct system *sys, struct error *err)
 {
-	int rc = run_list_load(&tale->list, sys, err);
+	int rc = run_list_load(&tale->list, sys, NULL, err);
 
 	if (rc)
 		return rc;

@@ -241,7 +241,7 @@ static int put_file(struct journal *j, int dir, const char *name, const char *te
 	_cleanup_free_ char *temporary = xasprintf("%s.tmp", j->run_id);
 	_cleanup_close_ int fd =
 		openat(dir, temporary,
-	               O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	               O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	/* The lock goes with the process, however it ends, and no child has it: it tells everybody
 	 * that the run is live, also those who see no /proc, or another PID namespace's. */
 	struct flock live = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -629,4 +629,19 @@ int journal_load(struct journal *j, const struct system *sys, const char *path, 
 	int rc = sysroot_read_limit(&sys->root, path, JOURNAL_MAX_SIZE, &text, err);
 
 	return rc ? rc : journal_parse(j, path, text, strlen(text), err);
+}
+
+int journal_reload(struct journal *j, const struct journal *own, const struct system *sys,
+                   struct error *err)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int rc;
+
+	if (own->fd < 0)
+		return journal_load(j, sys, own->path, err);
+	rc = lseek(own->fd, 0, SEEK_SET) < 0 ? -errno
+	                                     : read_whole(own->fd, JOURNAL_MAX_SIZE, &text, &size);
+	return rc ? error_errno(err, -rc, "cannot read %s", own->path)
+	          : journal_parse(j, own->path, text, size, err);
 }

@@ -8,7 +8,8 @@
  * that it is about. A last line without newline is an append that a crash cut short, and counts as
  * not written.
  *
- * As long as its run is live, the chisol process holds a lock (fcntl(2)) on it.
+ * As long as its run is live, the chisol process holds a lock (fcntl(2)) on it, and opens it no
+ * second time: the lock would go with the first descriptor that is closed.
  *
  * All paths are under the system root, so a test's journals live in its own tree. See runs.h for
  * the set of journals, restore.h for putting back.
@@ -99,6 +100,9 @@ int journal_note_command(struct journal *j, pid_t pid, struct error *err);
 
 /* Reads one journal; anything that is not a well-formed journal is -EINVAL with file:line. */
 int journal_load(struct journal *j, const struct system *sys, const char *path, struct error *err);
+/* Reads the caller's own journal anew, through the descriptor that has its lock, if one has. */
+int journal_reload(struct journal *j, const struct journal *own, const struct system *sys,
+                   struct error *err);
 int journal_parse(struct journal *j, const char *path, const char *text, size_t size,
                   struct error *err);
 

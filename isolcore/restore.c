@@ -224,7 +224,7 @@ static void keep_failed(struct journal *self, const struct system *sys,
 		journal_sync(self, NULL);
 }
 
-/* self is an element of the list, or a run whose journal somebody removed. */
+/* self is an element of the list, or the caller's own run. */
 static int restore(struct journal *self, struct run_list *list, const struct system *sys,
                    restore_outcome_fn *outcome, void *ctx, struct error *err)
 {
@@ -284,18 +284,17 @@ int run_restore(struct journal *j, const struct system *sys, restore_outcome_fn 
                 struct error *err)
 {
 	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
-	struct journal *self = j;
-	int rc = run_list_load(&list, sys, err);
+	_cleanup_journal_ struct journal now = JOURNAL_INIT;
+	int rc = run_list_load(&list, sys, j, err);
 
 	if (rc)
 		return rc;
 	/* A run that died on top of this one has to go first; it is told of by --restore, and what
 	 * fails stays in its journal. */
 	restore_dead_above(&list, j->order, sys, NULL, NULL, NULL);
-	for (size_t i = 0; i < list.n; i++)
-		if (!strcmp(list.runs[i].run_id, j->run_id))
-			self = &list.runs[i];
-	return restore(self, &list, sys, outcome, ctx, err);
+	/* Somebody may have spoilt the file; what this process knows of it is the next best. */
+	rc = journal_reload(&now, j, sys, NULL);
+	return restore(rc ? j : &now, &list, sys, outcome, ctx, err);
 }
 
 /* The temporary name of a journal is only there while its writer holds the lock. */
@@ -322,7 +321,7 @@ int run_restore_dead(const struct system *sys, restore_outcome_fn *outcome, void
 	int rc = remove_unfinished(sys, err);
 
 	if (!rc)
-		rc = run_list_load(&list, sys, err);
+		rc = run_list_load(&list, sys, NULL, err);
 	for (size_t i = 0; !rc && i < list.n; i++)
 		if (run_state(&list.runs[i], sys) == RUN_OTHER_BOOT)
 			rc = remove_file(&sys->root, list.runs[i].path, err);

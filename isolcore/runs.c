@@ -50,7 +50,13 @@ static void load_one(struct run_list *list, const struct system *sys, const char
 	list->runs[list->n++] = journal;
 }
 
-int run_list_load(struct run_list *list, const struct system *sys, struct error *err)
+static bool is_own(const char *name, const struct journal *own)
+{
+	return own && own->path && !strcmp(name, strrchr(own->path, '/') + 1);
+}
+
+int run_list_load(struct run_list *list, const struct system *sys, const struct journal *own,
+                  struct error *err)
 {
 	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
 	_cleanup_free_ char *path = state_dir(&sys->root);
@@ -69,7 +75,7 @@ int run_list_load(struct run_list *list, const struct system *sys, struct error 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < names.n; i++)
-		if (is_journal(names.names[i]))
+		if (is_journal(names.names[i]) && !is_own(names.names[i], own))
 			load_one(list, sys, path, names.names[i]);
 	if (list->n && !*sys->machine.boot_id)
 		return error_set(err, ENOENT,

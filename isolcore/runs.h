@@ -19,7 +19,9 @@ enum run_state {
 
 /* All journals in the state directory, oldest first. Files that cannot be read as journals are
  * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. -ENOENT if
- * there are journals, and no boot id to tell which of them still mean anything. */
+ * there are journals, and no boot id to tell which of them still mean anything.
+ * own: the caller's own journal, or NULL. It is left out: whoever closes a second descriptor of it
+ * loses its lock (fcntl_locking(2)). */
 struct run_list {
 	struct journal *runs;
 	size_t n, room;
@@ -29,7 +31,8 @@ struct run_list {
 	{             \
 		0     \
 	}
-int run_list_load(struct run_list *list, const struct system *sys, struct error *err);
+int run_list_load(struct run_list *list, const struct system *sys, const struct journal *own,
+                  struct error *err);
 void run_list_free(struct run_list *list);
 #define _cleanup_run_list_ _cleanup_(run_list_free)
 

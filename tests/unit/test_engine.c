@@ -56,7 +56,7 @@ static size_t n_journals(const struct tree *tree)
 {
 	_cleanup_run_list_ struct run_list list = RUN_LIST_INIT;
 
-	assert_int_equal(run_list_load(&list, &tree->sys, NULL), 0);
+	assert_int_equal(run_list_load(&list, &tree->sys, NULL, NULL), 0);
 	return list.n + list.bad.n;
 }
 
@@ -565,7 +565,7 @@ static void cpus_of_a_live_run_are_refused_with_its_name(void **state)
 
 	(void)state;
 	start_three(&t);
-	assert_int_equal(run_list_load(&list, &t.tree->sys, &err), 0);
+	assert_int_equal(run_list_load(&list, &t.tree->sys, NULL, &err), 0);
 	assert_int_equal(run_list_next_order(&list), 4);
 	run_list_cpus(&list, &t.tree->sys, &taken);
 	cpus = cpumask_list(&taken);
@@ -602,7 +602,7 @@ static void a_locked_journal_is_of_a_live_run_whatever_proc_shows(void **state)
 	assert_int_equal(status, 0);
 	tree_expect(f.tree, settings[0].path, "120\n");
 	journal_free(&f.j);
-	assert_int_equal(run_list_load(&list, &f.tree->sys, &f.err), 0);
+	assert_int_equal(run_list_load(&list, &f.tree->sys, NULL, &f.err), 0);
 	assert_int_equal(run_state(&list.runs[0], &f.tree->sys), RUN_DEAD);
 }
 

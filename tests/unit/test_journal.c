@@ -204,14 +204,14 @@ static void a_bad_journal_is_told_and_does_not_hide_the_others(void **state)
 
 	(void)state;
 	tree = tree_open(machine_files);
-	assert_int_equal(run_list_load(&list, &tree->sys, &err), 0);
+	assert_int_equal(run_list_load(&list, &tree->sys, NULL, &err), 0);
 	assert_int_equal(list.n, 0);
 	tree_put(tree, PATH, HEADER RECORD);
 	tree_put(tree, "/run/chisol/1-1.journal", "rubbish\n");
 	tree_put(tree, "/run/chisol/2-2.journal/x", "a directory");
 	tree_put(tree, "/run/chisol/lock", "");
 	tree_put(tree, "/run/chisol/3-3.tmp", "{");
-	assert_int_equal(run_list_load(&list, &tree->sys, &err), 0);
+	assert_int_equal(run_list_load(&list, &tree->sys, NULL, &err), 0);
 	assert_int_equal(list.n, 1);
 	assert_string_equal(list.runs[0].run_id, "7-9");
 	assert_int_equal(list.bad.n, 2);

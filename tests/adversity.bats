@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A machine that is short of something, other people's programs in the way, and several chisols at
+# once: whatever chisol says, the machine is put back.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+FILE=/proc/sys/vm/stat_interval
+CHANGE=(--set vmstat.stat_interval=77 --set vmstat.policy=require)
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	lock_machine
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	before=$(<$FILE)
+	pids=()
+}
+
+teardown() {
+	local pid
+	for pid in "${pids[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || true
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	"$CHISOL" --restore >/dev/null
+	[ "$(<$FILE)" = "$before" ]
+}
+
+# until_true COMMAND...: waits for it, ten seconds at most.
+until_true() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# start OPTION...: a run that lasts; its process is in $chisol.
+start() {
+	rm -f started
+	"$CHISOL" "${CHANGE[@]}" "$@" sh -c 'echo $PPID >started; exec sleep 60' >out 2>err 9>&- 3>&- &
+	until_true test -s started
+	chisol=$(<started)
+	pids+=("$chisol")
+}
+
+can_watch() {
+	"$CHISOL" -c 0 --probe=watch -s probe.policy=require true 2>/dev/null || skip "trace events cannot be watched here"
+}
+
+@test "a live run is live to a chisol in another pid namespace, with the probe as well" {
+	unshare --pid --fork --mount-proc true || skip "needs unshare --pid"
+	for probe in '' --probe=watch --probe=thread; do
+		start ${probe:+"$probe"}
+		run -0 unshare --pid --fork --mount-proc "$CHISOL" --restore
+		[[ $output == *'is live; left alone'* ]]
+		[ "$(<$FILE)" = 77 ]
+		kill -TERM "$chisol"
+		wait "$chisol" || true
+	done
+}
