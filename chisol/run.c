@@ -28,6 +28,15 @@ static int take_lock(struct run *run, struct error *err)
 	return run_list_load(&run->others, run->sys, NULL, err);
 }
 
+static int open_sinks(struct options *options, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < options->n_sinks; i++)
+		rc = report_sink_open(&options->sinks[i], err);
+	return rc;
+}
+
 int run_prepare(struct run *run, const struct system *sys, struct options *options,
                 struct error *err)
 {
@@ -41,6 +50,9 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	if (!run->id)
 		return -err->err;
 	rc = request_settle(req, err);
+	/* Before the lock: opening a FIFO waits for its reader. */
+	if (!rc && options->action == ACTION_RUN)
+		rc = open_sinks(options, err);
 	if (!rc && options->action == ACTION_RUN && request_changes_machine(req))
 		rc = take_lock(run, err);
 	if (!rc)
@@ -227,11 +239,10 @@ int run_command(struct run *run, struct error *err)
 	/* A report that nobody asked for is lost where standard error is closed, full or a pipe
 	 * that nobody reads: that is no reason to refuse the command, or to lose its exit status.
 	 */
-	if (!report_asked)
+	if (!report_asked) {
 		options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
-	for (size_t i = 0; i < options->n_sinks; i++)
-		if (report_sink_open(&options->sinks[i], report_asked ? err : NULL) && report_asked)
-			return EXIT_CHISOL;
+		open_sinks(options, NULL);
+	}
 
 	launch_hold_signals(&inherited);
 	rc = apply(run, &journal, err);

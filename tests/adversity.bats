@@ -63,3 +63,14 @@ can_watch() {
 		wait "$chisol" || true
 	done
 }
+
+@test "a report into a FIFO without a reader keeps no other run waiting" {
+	mkfifo fifo
+	"$CHISOL" "${CHANGE[@]}" --report json:fifo true 9>&- 3>&- &
+	pids+=($!)
+	sleep 0.3
+	timeout 10 "$CHISOL" "${CHANGE[@]}" true
+	timeout 10 cat fifo >report
+	wait "${pids[0]}"
+	jq -e '.run_id' report
+}
