@@ -195,6 +195,7 @@ become_shell(const struct on_break *ob, pid_t pid, pid_t parent)
 	sigaction(SIGCHLD, &plain, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	trace_events_before_exec(&ob->watch->events);
 	execv("/bin/sh", (char *const *)argv);
 	_exit(127);
 }

@@ -98,6 +98,8 @@ void probe_free(struct probe *probe)
 
 void probe_before_exec(const struct probe *probe, const char *name)
 {
+	if (probe->watches)
+		trace_events_before_exec(&probe->watch.events);
 	if (probe->record.record)
 		preload_hand_over(&probe->record, probe->threads.library, probe->follows, name);
 }

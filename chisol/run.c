@@ -9,6 +9,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 /*
  * A run that changes the machine holds the lock from before it looks until it has applied. Without
@@ -70,6 +71,26 @@ int run_prepare(struct run *run, const struct system *sys, struct options *optio
 	return rc;
 }
 
+/* Putting back needs descriptors, whatever else is open by then. */
+static int set_descriptors_aside(struct run *run, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(run->aside); i++) {
+		run->aside[i] = fcntl(run->sys->root.fd, F_DUPFD_CLOEXEC, 0);
+		if (run->aside[i] < 0)
+			return error_errno(err, errno,
+			                   "cannot set aside the descriptors for putting the "
+			                   "machine back, so nothing was changed (ulimit -n)");
+	}
+	return 0;
+}
+
+static void use_descriptors(struct run *run)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(run->aside); i++)
+		if (run->aside[i] >= 0)
+			close(take_fd(&run->aside[i]));
+}
+
 void run_free(struct run *run)
 {
 	plan_free(&run->plan);
@@ -79,6 +100,7 @@ void run_free(struct run *run)
 	error_clear(&run->lock_err);
 	run_list_free(&run->others);
 	leftovers_free(&run->leftovers);
+	use_descriptors(run);
 }
 
 static void unlock(struct run *run)
@@ -120,6 +142,7 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int rc = 0;
 
+	use_descriptors(run);
 	if (run->lock_fd < 0)
 		rc = state_lock(&run->sys->root, &run->lock_fd, &err);
 	if (!rc)
@@ -187,6 +210,9 @@ static int apply(struct run *run, struct journal *journal, struct error *err)
 	/* What is required and cannot be had ends the run here, though nothing is to be written. */
 	if (!plan_changes_system(&run->plan))
 		return plan_apply(&run->plan, run->sys, NULL, err);
+	rc = set_descriptors_aside(run, err);
+	if (rc)
+		return rc;
 	rc = journal_create(journal, run->sys, &run->options->req, &run->plan, run->id,
 	                    run_list_next_order(&run->others), err);
 	if (rc)

@@ -9,6 +9,9 @@
 #include "options.h"
 #include "../isolcore/leftovers.h"
 
+/* Putting back opens fewer at a time, unless many runs share its settings. */
+#define RUN_ASIDE 12
+
 struct run {
 	const struct system *sys;
 	struct options *options;
@@ -18,12 +21,15 @@ struct run {
 	struct error lock_err; /* why it is not held */
 	struct run_list others;
 	struct leftovers leftovers;
+	int aside[RUN_ASIDE]; /* descriptors; -1: none */
 };
 
 #define RUN_INIT                                                                                   \
 	{                                                                                          \
 		.plan = PLAN_INIT, .lock_fd = -1, .lock_err = ERROR_INIT, .others = RUN_LIST_INIT, \
-		.leftovers = LEFTOVERS_INIT                                                        \
+		.leftovers = LEFTOVERS_INIT, .aside = {                                            \
+			[0 ... RUN_ASIDE - 1] = -1                                                 \
+		}                                                                                  \
 	}
 
 /* Settles the request and plans it. For a run that may change the machine: takes the lock, puts

@@ -139,7 +139,7 @@ int trace_events_hold(struct trace_events *te, const struct system *sys, unsigne
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
                       const struct cpumask *spare, size_t ring_size, struct error *err)
 {
-	struct rlimit before, raised;
+	struct rlimit raised;
 	int rc;
 
 	*te = (struct trace_events){ .sys = sys };
@@ -154,17 +154,26 @@ int trace_events_open(struct trace_events *te, const struct system *sys, const s
 		rc = look_up(te, err);
 	if (rc)
 		return rc;
-	/* One descriptor per event and CPU; the command gets the limit as it was. */
-	getrlimit(RLIMIT_NOFILE, &before);
-	raised = (struct rlimit){ before.rlim_max, before.rlim_max };
+	/* One descriptor per event and CPU, and others are opened after them. */
+	getrlimit(RLIMIT_NOFILE, &te->descriptors);
+	raised = (struct rlimit){ te->descriptors.rlim_max, te->descriptors.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &raised);
 	rc = open_rings(te, ring_size, err);
-	setrlimit(RLIMIT_NOFILE, &before);
+	/* What was opened so far takes descriptors, and disturbs, for nothing. */
+	if (rc)
+		trace_events_close(te);
 	return rc;
+}
+
+void trace_events_before_exec(const struct trace_events *te)
+{
+	if (te->descriptors.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &te->descriptors);
 }
 
 void trace_events_close(struct trace_events *te)
 {
+	trace_events_before_exec(te);
 	for (size_t i = 0; i < te->n_fds; i++)
 		close(te->fds[i]);
 	for (size_t i = 0; i < te->n_rings; i++)

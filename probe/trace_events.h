@@ -19,6 +19,8 @@
 #ifndef PROBE_TRACE_EVENTS_H
 #define PROBE_TRACE_EVENTS_H
 
+#include <sys/resource.h>
+
 #include "../isolcore/machine.h"
 #include "arm_irq.h"
 #include "ring.h"
@@ -40,18 +42,22 @@ struct trace_events {
 	struct arm_irqs arm_irqs;
 	struct trace_fork *forks; /* of one read, in the order of time */
 	size_t n_forks, forks_room;
-	struct tasks tasks;      /* of the command */
-	uint64_t lost_elsewhere; /* records of CPUs that are not watched, the least number */
-	uint64_t clock_steps;    /* on a watched CPU the clock went back */
+	struct tasks tasks;        /* of the command */
+	uint64_t lost_elsewhere;   /* records of CPUs that are not watched, the least number */
+	uint64_t clock_steps;      /* on a watched CPU the clock went back */
+	struct rlimit descriptors; /* the limit as it was; all zero: not raised */
 };
 
 /*
  * ring_size: bytes for each watched CPU. -EPERM, -EACCES: not permitted. spare: CPUs of others that
  * must not be disturbed; NULL: none. On those, and on CPUs that are isolated since boot, nothing is
  * opened unless they are watched: what is sent from there has no known sender.
+ * Raises the soft limit on descriptors until they are closed.
  */
 int trace_events_open(struct trace_events *te, const struct system *sys, const struct cpumask *cpus,
                       const struct cpumask *spare, size_t ring_size, struct error *err);
+/* In a process that is to become another program: it gets the limit as it was. */
+void trace_events_before_exec(const struct trace_events *te);
 /* Opens each event there is once, on the CPU given, to count and tell nothing. */
 int trace_events_hold(struct trace_events *te, const struct system *sys, unsigned int cpu,
                       struct error *err);

@@ -74,3 +74,28 @@ can_watch() {
 	wait "${pids[0]}"
 	jq -e '.run_id' report
 }
+
+@test "with however few descriptors the machine is put back" {
+	local n status ran=0 refused=0
+	for probe in '' --probe=thread --probe=watch; do
+		for n in {4..28} {30..80..5}; do
+			status=0
+			(ulimit -n "$n" && exec timeout 20 "$CHISOL" "${CHANGE[@]}" ${probe:+"$probe"} true) >out 2>&1 || status=$?
+			case $status in
+			0) ran=$((ran + 1)) ;;
+			125) refused=$((refused + 1)) ;;
+			127) ;; # not even the dynamic loader has enough
+			*) cat out && false ;;
+			esac
+			[ "$(<$FILE)" = "$before" ] || { echo "$probe, $n descriptors:"; cat out; false; }
+		done
+	done
+	((ran > 20 && refused > 20))
+}
+
+@test "events may take more descriptors than the soft limit allows, which stays the command's" {
+	can_watch
+	ulimit -Sn 30
+	"$CHISOL" --probe=watch -s probe.policy=require sh -c 'ulimit -Sn >limit'
+	[ "$(<limit)" = 30 ]
+}
