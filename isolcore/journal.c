@@ -337,6 +337,7 @@ static int append(struct journal *j, json_t *json, struct error *err)
 	_cleanup_free_ char *line = text ? xasprintf("%s\n", text) : NULL;
 	struct stat st;
 	ssize_t n;
+	int rc;
 
 	if (!line)
 		return error_set(err, EILSEQ, "cannot amend %s: a value is not UTF-8", j->path);
@@ -345,10 +346,10 @@ static int append(struct journal *j, json_t *json, struct error *err)
 	n = write(j->fd, line, strlen(line));
 	if (n == (ssize_t)strlen(line))
 		return 0;
-	error_errno(err, n < 0 ? errno : ENOSPC, "cannot amend %s", j->path);
+	rc = error_errno(err, n < 0 ? errno : ENOSPC, "cannot amend %s", j->path);
 	if (n > 0 && ftruncate(j->fd, st.st_size))
 		error_append(err, "; and its end is torn");
-	return n < 0 ? -errno : -ENOSPC;
+	return rc;
 }
 
 static int amend(struct journal *j, unsigned int seq, const char *field, const char *value,
