@@ -31,9 +31,9 @@ int error_set(struct error *e, int err, const char *fmt, ...) __attribute__((for
 /* The same, followed by ": " and strerror(err). */
 int error_errno(struct error *e, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Puts "prefix: " before the sentence that is there; returns -e->err. */
+/* Puts "prefix: " before the sentence that is there; returns -e->err, or -EINVAL without an e. */
 int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Appends to the sentence that is there; returns -e->err. */
+/* Appends to the sentence that is there; returns the same. */
 int error_append(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Moves the error in src (which becomes empty) to dst; returns -err. */
 int error_move(struct error *dst, struct error *src);

@@ -65,7 +65,7 @@ struct knob_type {
 	 * own judgement.
 	 */
 	void (*judge)(const struct system *sys, struct knob *knob, const struct error *write_error);
-	/* Optional: prints sh lines that write the value, for --dry-run=sh; else knob_file_shell(). */
+	/* Optional: prints sh lines that write the value, for --dry-run=sh; NULL: as a file. */
 	void (*shell)(FILE *out, const char *path, const char *value);
 	/* It is about something that may end on its own, such as a thread: gone is no drift. */
 	bool mortal;

@@ -27,6 +27,15 @@ struct knob *plan_add(struct plan *plan, const struct facility *facility,
 	return knob;
 }
 
+/* The value that was found or planned for cannot be read (any more). */
+static void judge_unread(struct knob *knob, const struct error *why)
+{
+	bool absent = errno_is_absent(why->err);
+
+	knob_judge(knob, absent ? KNOB_UNAVAILABLE : KNOB_REFUSED,
+	           absent ? REASON_ABSENT : REASON_UNREADABLE, "%s", why->text);
+}
+
 struct knob *plan_add_read(struct plan *plan, const struct system *sys,
                            const struct facility *facility, const struct knob_type *type,
                            enum policy policy, const char *name, const char *path,
@@ -37,10 +46,8 @@ struct knob *plan_add_read(struct plan *plan, const struct system *sys,
 	int rc = type->read(sys, path, &found, &error);
 	struct knob *knob = plan_add(plan, facility, type, policy, name, path, found, wanted, why);
 
-	if (rc && errno_is_absent(-rc))
-		knob_judge(knob, KNOB_UNAVAILABLE, REASON_ABSENT, "%s", error.text);
-	else if (rc)
-		knob_judge(knob, KNOB_REFUSED, REASON_UNREADABLE, "%s", error.text);
+	if (rc)
+		judge_unread(knob, &error);
 	return knob;
 }
 
@@ -186,9 +193,7 @@ static int look_again(struct knob *knob, const struct system *sys, struct journa
 	if (knob->fresh)
 		return 0;
 	if (rc && knob->found) {
-		knob_judge(knob, errno_is_absent(-rc) ? KNOB_UNAVAILABLE : KNOB_REFUSED,
-		           errno_is_absent(-rc) ? REASON_ABSENT : REASON_UNREADABLE, "%s",
-		           error.text);
+		judge_unread(knob, &error);
 		if (errno_is_absent(-rc) && knob->type->judge)
 			knob->type->judge(sys, knob, &error);
 		return 0;
