@@ -33,6 +33,11 @@ void request_free(struct request *req)
 	*req = (struct request){ 0 };
 }
 
+static enum policy policy_of(const struct request *req, const struct profile_section *section)
+{
+	return *(const enum policy *)((const char *)req + section->policy);
+}
+
 /* The key of "irq.threads", or -1. */
 static int key_index(const char *section_dot_key)
 {
@@ -51,31 +56,27 @@ const char *request_origin(const struct request *req, const char *section_dot_ke
 	return i < 0 ? NULL : req->origins[i].text;
 }
 
-const char *request_section_origin(const struct request *req, const char *section)
+/* Of the first of the section's keys that were given most explicitly; of nobody, if none was. */
+static const struct request_origin *section_origin(const struct request *req, const char *section)
 {
-	const struct request_origin *best = NULL;
+	static const struct request_origin nobody;
+	const struct request_origin *best = &nobody;
 
 	for (unsigned int i = 0; i < n_profile_keys; i++)
 		if (!strcmp(profile_keys[i].section, section) &&
-		    req->origins[i].given > (best ? best->given : GIVEN_NOT))
+		    req->origins[i].given > best->given)
 			best = &req->origins[i];
-	return best ? best->text : NULL;
+	return best;
+}
+
+const char *request_section_origin(const struct request *req, const char *section)
+{
+	return section_origin(req, section)->text;
 }
 
 static const struct request_origin *policy_origin(const struct request *req, const char *section)
 {
 	return &req->origins[profile_key_index(section, "policy")];
-}
-
-/* The strongest way in which any key of the section was given. */
-static enum given section_given(const struct request *req, const char *section)
-{
-	enum given most = GIVEN_NOT;
-
-	for (unsigned int i = 0; i < n_profile_keys; i++)
-		if (!strcmp(profile_keys[i].section, section) && req->origins[i].given > most)
-			most = req->origins[i].given;
-	return most;
 }
 
 /*
@@ -84,9 +85,9 @@ static enum given section_given(const struct request *req, const char *section)
  */
 static enum policy section_policy(const struct request *req, const struct profile_section *section)
 {
-	enum policy said = *(const enum policy *)((const char *)req + section->policy);
+	enum policy said = policy_of(req, section);
 	enum given policy_given = policy_origin(req, section->name)->given;
-	enum given given = section_given(req, section->name);
+	enum given given = section_origin(req, section->name)->given;
 
 	if (policy_given == GIVEN_SET)
 		return said;
@@ -119,7 +120,7 @@ static int settle_policies(struct request *req, struct error *err)
 
 static int settle_isolation(struct request *req, struct error *err)
 {
-	if (req->task_isolation.policy == POLICY_OFF)
+	if (!policy_asked(req->task_isolation.policy))
 		return 0;
 	if (req->task_isolation.activate && !req->task_isolation.quiesce)
 		return error_set(err, EINVAL,
@@ -186,7 +187,7 @@ static int asked_workload(struct request *req, const struct system *sys, struct 
 	                    NULL, err);
 
 	/* A group of its own may have more CPUs than the one that chisol is in. */
-	if (rc || !sys->root.live || req->cgroup.policy != POLICY_OFF ||
+	if (rc || !sys->root.live || policy_asked(req->cgroup.policy) ||
 	    req->cpus.policy != POLICY_REQUIRE)
 		return rc;
 	/* What the mask allows the cpuset allows, too, and to ask for the cpuset takes longer. */
@@ -217,8 +218,7 @@ static int default_workload(struct cpumask *cpus, const struct system *sys, stru
 bool request_changes_machine(const struct request *req)
 {
 	for (const struct profile_section *s = profile_sections; s->name; s++)
-		if (s->machine &&
-		    policy_asked(*(const enum policy *)((const char *)req + s->policy)))
+		if (s->machine && policy_asked(policy_of(req, s)))
 			return true;
 	return false;
 }
@@ -227,8 +227,7 @@ bool request_changes_machine(const struct request *req)
 static const char *needs_housekeeping(const struct request *req)
 {
 	for (const struct profile_section *s = profile_sections; s->name; s++)
-		if (s->needs_housekeeping &&
-		    *(const enum policy *)((const char *)req + s->policy) != POLICY_OFF)
+		if (s->needs_housekeeping && policy_asked(policy_of(req, s)))
 			return s->name;
 	return NULL;
 }
