@@ -18,31 +18,26 @@ static bool was_watched(const struct run_report *report)
  */
 static char *part_words(const struct part *part, struct symbols *symbols)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	char *text = xstrdup("");
 
-	if (!out)
-		mem_exhausted();
 	if (part->source == TRACE_TASK)
-		fprintf(out, " %s (%d)", part->text, (int)part->pid);
+		xappend(&text, " %s (%d)", part->text, (int)part->pid);
 	else if (part->source == TRACE_DEVICE)
-		fprintf(out, " %s (irq %llu)", part->text, (unsigned long long)part->number);
+		xappend(&text, " %s (irq %llu)", part->text, (unsigned long long)part->number);
 	else if (*part->text)
-		fprintf(out, " %s", part->text);
+		xappend(&text, " %s", part->text);
 	for (size_t i = 0; i < PART_FUNCTIONS && part->functions[i]; i++) {
 		const char *name = symbols_name(symbols, part->functions[i]);
 
 		if (name)
-			fprintf(out, " %s", name);
+			xappend(&text, " %s", name);
 		else
-			fprintf(out, " 0x%llx", (unsigned long long)part->functions[i]);
+			xappend(&text, " 0x%llx", (unsigned long long)part->functions[i]);
 	}
 	if (part->has_sender)
-		fprintf(out, " by %s (%d) on CPU %u",
+		xappend(&text, " by %s (%d) on CPU %u",
 		        *part->sender_name ? part->sender_name : "a task that is gone",
 		        (int)part->sender, part->sender_cpu);
-	fclose(out);
 	return text;
 }
 

@@ -23,7 +23,7 @@ static void stream_object(struct stream *stream, json_t *object)
 
 	json_decref(object);
 	if (!text)
-		mem_exhausted();
+		out_of_memory();
 	line = xasprintf("%s\n", text);
 	stream_text(stream, line, strlen(line));
 }

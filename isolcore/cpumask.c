@@ -148,11 +148,9 @@ char *cpumask_list(const struct cpumask *m)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = xopen_memory(&text, &size);
 	const char *comma = "";
 
-	if (!out)
-		return xstrdup("");
 	for (long first = cpumask_next(m, 0); first >= 0;) {
 		long last = first;
 
@@ -165,7 +163,7 @@ char *cpumask_list(const struct cpumask *m)
 		comma = ",";
 		first = cpumask_next(m, last + 1);
 	}
-	fclose(out);
+	xclose_memory(out);
 	return text;
 }
 
@@ -173,11 +171,9 @@ char *cpumask_hex(const struct cpumask *m)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = xopen_memory(&text, &size);
 	long last = cpumask_last(m);
 
-	if (!out)
-		return xstrdup("0");
 	for (long group = last < 0 ? 0 : last / 32; group >= 0; group--) {
 		size_t bit = (size_t)group * 32;
 		uint32_t bits = (uint32_t)(word(m, bit / WORD_BITS) >> (bit % WORD_BITS));
@@ -187,7 +183,7 @@ char *cpumask_hex(const struct cpumask *m)
 		else
 			fprintf(out, ",%08x", bits);
 	}
-	fclose(out);
+	xclose_memory(out);
 	return text;
 }
 

@@ -5,13 +5,18 @@
 
 void (*mem_exhausted)(void);
 
-static void *must(void *p)
+void out_of_memory(void)
 {
-	if (p)
-		return p;
 	if (mem_exhausted)
 		mem_exhausted();
 	abort();
+}
+
+static void *must(void *p)
+{
+	if (!p)
+		out_of_memory();
+	return p;
 }
 
 void *xcalloc(size_t n, size_t size)
@@ -73,6 +78,17 @@ void xappend(char **text, const char *fmt, ...)
 	*text = before ? xasprintf("%s%s", before, added) : xstrdup(added);
 	free(before);
 	free(added);
+}
+
+FILE *xopen_memory(char **text, size_t *size)
+{
+	return must(open_memstream(text, size));
+}
+
+void xclose_memory(FILE *stream)
+{
+	if (fclose(stream))
+		out_of_memory();
 }
 
 void xreplace(char **slot, const char *s)

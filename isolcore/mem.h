@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 extern void (*mem_exhausted)(void);
+/* For who asks others for memory, and gets none: calls it, or aborts. */
+void out_of_memory(void) __attribute__((noreturn));
 
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 /* Grows an array to hold at least need elements; *room is the number of elements there is room for.
@@ -30,6 +32,9 @@ char *xvasprintf(const char *fmt, va_list ap)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
 /* Appends to *text, which may be NULL. */
 void xappend(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A stream whose text becomes *text, to be freed, when xclose_memory() ends it. */
+FILE *xopen_memory(char **text, size_t *size) __attribute__((returns_nonnull));
+void xclose_memory(FILE *stream);
 /* Replaces *slot by the formatted text, or by NULL if fmt is NULL. */
 void xvreplace(char **slot, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Replaces *slot by a copy of s (NULL allowed), freeing what was there. */

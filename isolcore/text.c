@@ -10,10 +10,8 @@ char *text_quote(const char *text)
 {
 	char *shown = NULL;
 	size_t size = 0, n = 0;
-	FILE *out = open_memstream(&shown, &size);
+	FILE *out = xopen_memory(&shown, &size);
 
-	if (!out)
-		return xstrdup("\"?\"");
 	fputc('"', out);
 	for (; n < SHOWN_MAX && text[n]; n++) {
 		unsigned char c = (unsigned char)text[n];
@@ -24,7 +22,7 @@ char *text_quote(const char *text)
 			fputc(c, out);
 	}
 	fputs(text[n] ? "...\"" : "\"", out);
-	fclose(out);
+	xclose_memory(out);
 	return shown;
 }
 

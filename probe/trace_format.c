@@ -203,7 +203,7 @@ void trace_formats_load(struct trace_formats *formats, const struct sysroot *tra
 {
 	*formats = (struct trace_formats){ .tep = tep_alloc() };
 	if (!formats->tep)
-		mem_exhausted();
+		out_of_memory();
 	tep_set_file_bigendian(formats->tep, tep_is_local_bigendian(formats->tep)
 	                                             ? TEP_BIG_ENDIAN
 	                                             : TEP_LITTLE_ENDIAN);

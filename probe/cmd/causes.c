@@ -47,7 +47,7 @@ int causes_open(struct causes *c, const struct arguments *args, const struct sys
 		                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 		if (ring == MAP_FAILED)
-			mem_exhausted();
+			out_of_memory();
 		c->feeds[c->n_feeds].ring = ring;
 	}
 	return 0;
