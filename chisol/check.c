@@ -65,9 +65,8 @@ static void advise(struct namelist *advice, const struct tally *tally, const str
 	_cleanup_free_ char *list = NULL;
 
 	if (tally->of[FINDING_DIFFERS])
-		namelist_take(advice,
-		              xstrdup("chisol sets what differs for the time of a run; with "
-		                      "--dry-run=sh it prints a script that sets it for good"));
+		namelist_add(advice, "chisol sets what differs for the time of a run; with "
+		                     "--dry-run=sh it prints a script that sets it for good");
 	cpumask_copy(&ticking, &req->cpus.workload);
 	cpumask_andnot(&ticking, &m->nohz_full);
 	if (!req->cpus.asked || cpumask_empty(&ticking))
@@ -148,7 +147,7 @@ static int print_json(FILE *out, const struct system *sys, const struct request 
                       const struct tally *tally)
 {
 	json_t *document = json_document("chisol_check", 1);
-	json_t *findings = json_array(), *sentences = json_array();
+	json_t *findings = json_array();
 
 	setting_for_each (s, plan) {
 		enum finding finding = judge(&s);
@@ -156,12 +155,10 @@ static int print_json(FILE *out, const struct system *sys, const struct request 
 		if (finding != FINDING_NONE)
 			json_array_append_new(findings, json_finding(finding, &s));
 	}
-	for (size_t i = 0; i < advice->n; i++)
-		json_array_append_new(sentences, json_text(advice->names[i]));
 	json_object_set_new(document, "verdict", json_string(verdict_name(verdict_of(tally))));
 	json_object_set_new(document, "checked", json_count(tally->checked));
 	json_object_set_new(document, "findings", findings);
-	json_object_set_new(document, "advice", sentences);
+	json_object_set_new(document, "advice", json_strings(advice));
 	json_add_circumstances(document, sys, req);
 	json_add_plan(document, plan);
 	return json_print(out, document);

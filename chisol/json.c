@@ -40,6 +40,15 @@ json_t *json_text(const char *text)
 	return json_string(escaped);
 }
 
+json_t *json_strings(const struct namelist *texts)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < texts->n; i++)
+		json_array_append_new(array, json_text(texts->names[i]));
+	return array;
+}
+
 json_t *json_cpulist(const struct cpumask *cpus)
 {
 	_cleanup_free_ char *list = cpumask_list(cpus);

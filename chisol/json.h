@@ -20,7 +20,8 @@ json_t *json_document(const char *kind, int version);
 /* A string, or null. Text that is not UTF-8 has its backslashes doubled and every byte above 0x7f
  * as \xHH, so that it is always valid JSON and nothing is lost. */
 json_t *json_text(const char *text);
-json_t *json_cpulist(const struct cpumask *cpus); /* "0-3,7" */
+json_t *json_strings(const struct namelist *texts); /* an array */
+json_t *json_cpulist(const struct cpumask *cpus);   /* "0-3,7" */
 json_t *json_count(unsigned long long n);
 /* "machine", "cpus", "profiles" and "command" of the document. */
 void json_add_circumstances(json_t *document, const struct system *sys, const struct request *req);

@@ -98,10 +98,8 @@ static json_t *json_interrupts(const struct interrupt_table *table)
 void report_json(FILE *out, const struct run_report *report)
 {
 	struct setting_tally tally = setting_tally(report->plan);
-	json_t *document = json_document("chisol_report", 1), *warnings = json_array();
+	json_t *document = json_document("chisol_report", 1);
 
-	for (size_t i = 0; i < report->warnings.n; i++)
-		json_array_append_new(warnings, json_text(report->warnings.names[i]));
 	json_object_set_new(document, "run_id", json_text(report->run_id));
 	json_object_set_new(document, "failure", json_text(report->failure));
 	json_object_set_new(document, "verdict",
@@ -114,6 +112,6 @@ void report_json(FILE *out, const struct run_report *report)
 	json_object_set_new(document, "interrupts", json_interrupts(report->interrupts));
 	json_object_set_new(document, "probe", json_probe(report));
 	json_object_set_new(document, "loops", json_loops(report));
-	json_object_set_new(document, "warnings", warnings);
+	json_object_set_new(document, "warnings", json_strings(&report->warnings));
 	json_print(out, document);
 }

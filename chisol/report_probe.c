@@ -56,22 +56,16 @@ static void print_cpus(FILE *out, const struct trace_watch *tw, const struct req
 	for (size_t i = 0; i < tw->n_cpus; i++) {
 		const struct watched_cpu *cpu = &tw->cpus[i];
 		_cleanup_verdict_ struct verdict verdict;
-		_cleanup_free_ char *why = xstrdup("");
+		_cleanup_free_ char *words = NULL;
 
 		verdict_of_cpu(&verdict, cpu, tw, req);
-		for (size_t r = 0; r < verdict.reasons.n; r++) {
-			char *longer =
-				xasprintf("%s%s %s", why, r ? ";" : ":", verdict.reasons.names[r]);
-
-			free(why);
-			why = longer;
-		}
+		words = verdict_words(&verdict);
 		report_line(out, i ? "" : "isolation",
-		            "CPU %u %s%s; %llu foreign breaks (%.1f us, longest "
+		            "CPU %u %s; %llu foreign breaks (%.1f us, longest "
 		            "%.1f us), %llu of its own doing",
-		            cpu->cpu, verdict_name(verdict.state), why,
-		            (unsigned long long)cpu->foreign.n, us(cpu->foreign.total),
-		            us(cpu->foreign.longest), (unsigned long long)cpu->self.n);
+		            cpu->cpu, words, (unsigned long long)cpu->foreign.n,
+		            us(cpu->foreign.total), us(cpu->foreign.longest),
+		            (unsigned long long)cpu->self.n);
 	}
 }
 
@@ -309,15 +303,6 @@ static json_t *json_causes(const struct watched_cpu *cpu, const struct trace_wat
 		                  json_count(count->seen), "seen_total_ns",
 		                  json_count(count->seen_total), "remedy", causes[i].remedy));
 	}
-	return list;
-}
-
-static json_t *json_strings(const struct namelist *names)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < names->n; i++)
-		json_array_append_new(list, json_text(names->names[i]));
 	return list;
 }
 

@@ -26,13 +26,11 @@ static void print_cpus(FILE *out, const struct thread_probe *tp)
 	for (size_t i = 0; i < followed->n_cpus; i++) {
 		const struct followed_cpu *cpu = &followed->cpus[i];
 		_cleanup_verdict_ struct verdict verdict;
-		_cleanup_free_ char *why = NULL;
+		_cleanup_free_ char *words = NULL;
 
 		followed_verdict_of_cpu(&verdict, cpu, followed, tp->req);
-		for (size_t r = 0; r < verdict.reasons.n; r++)
-			xappend(&why, "%s %s", r ? ";" : ":", verdict.reasons.names[r]);
-		report_line(out, i ? "" : "isolation", "CPU %u %s%s", cpu->cpu,
-		            verdict_name(verdict.state), why ? why : "");
+		words = verdict_words(&verdict);
+		report_line(out, i ? "" : "isolation", "CPU %u %s", cpu->cpu, words);
 		if (cpu->n_stacked)
 			report_line(out, "", "CPU %u: threads of the command wait for each other",
 			            cpu->cpu);
@@ -145,17 +143,15 @@ static json_t *json_counts(const struct record_counts *counts)
 static json_t *json_cpu(const struct thread_probe *tp, const struct followed_cpu *cpu)
 {
 	_cleanup_verdict_ struct verdict verdict;
-	json_t *reasons = json_array();
 
 	followed_verdict_of_cpu(&verdict, cpu, &tp->followed, tp->req);
-	for (size_t i = 0; i < verdict.reasons.n; i++)
-		json_array_append_new(reasons, json_text(verdict.reasons.names[i]));
 	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:b, s:o}", "cpu", (int)cpu->cpu,
-	                 "verdict", verdict_name(verdict.state), "reasons", reasons, "threads",
-	                 json_count(cpu->n_threads), "counted", cpu->counted, "interrupts",
-	                 json_count(cpu->interrupts), "function_call_interrupts",
-	                 json_count(cpu->ipis), "softirqs", json_count(cpu->softirqs), "stacked",
-	                 cpu->n_stacked != 0, "counts", json_counts(&cpu->counts));
+	                 "verdict", verdict_name(verdict.state), "reasons",
+	                 json_strings(&verdict.reasons), "threads", json_count(cpu->n_threads),
+	                 "counted", cpu->counted, "interrupts", json_count(cpu->interrupts),
+	                 "function_call_interrupts", json_count(cpu->ipis), "softirqs",
+	                 json_count(cpu->softirqs), "stacked", cpu->n_stacked != 0, "counts",
+	                 json_counts(&cpu->counts));
 }
 
 static json_t *json_isolation(const struct record_thread *t)

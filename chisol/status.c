@@ -162,15 +162,13 @@ static int print_json(FILE *out, const struct tale *tale, bool restoring, pid_t 
                       struct error *err)
 {
 	json_t *document = json_document(restoring ? "chisol_restore" : "chisol_status", 1);
-	json_t *runs = json_array(), *unreadable = json_array();
+	json_t *runs = json_array();
 	int rc;
 
 	for (size_t i = 0; i < tale->list.n; i++)
 		json_array_append_new(runs, json_told(&tale->runs[i], restoring));
-	for (size_t i = 0; i < tale->list.bad.n; i++)
-		json_array_append_new(unreadable, json_text(tale->list.bad.names[i]));
 	json_object_set_new(document, "runs", runs);
-	json_object_set_new(document, "unreadable", unreadable);
+	json_object_set_new(document, "unreadable", json_strings(&tale->list.bad));
 	if (!restoring)
 		json_object_set_new(document, "trace_holder",
 		                    holder ? json_count((unsigned long long)holder) : json_null());

@@ -66,7 +66,7 @@ static uint64_t count_interrupts(struct watch *watch, struct interrupt_table *ta
 		uint64_t began = ring_clock(), took;
 
 		if (interrupts_read(&now, watch->sys, &watch->req->cpus.workload, &err)) {
-			namelist_take(&watch->warnings, xstrdup(err.text));
+			namelist_add(&watch->warnings, err.text);
 			break;
 		}
 		took = ring_clock() - began;

@@ -125,6 +125,15 @@ const char *verdict_name(enum verdict_state state)
 	return names[state];
 }
 
+char *verdict_words(const struct verdict *verdict)
+{
+	char *words = xstrdup(verdict_name(verdict->state));
+
+	for (size_t i = 0; i < verdict->reasons.n; i++)
+		xappend(&words, "%s %s", i ? ";" : ":", verdict->reasons.names[i]);
+	return words;
+}
+
 void verdict_free(struct verdict *verdict)
 {
 	namelist_free(&verdict->reasons);

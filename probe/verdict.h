@@ -31,6 +31,8 @@ enum verdict_state verdict_both(enum verdict_state a, enum verdict_state b);
 /* Adds a reason, and with it a state that is no better than this. Owns the sentence. */
 void verdict_say(struct verdict *verdict, enum verdict_state state, char *sentence);
 const char *verdict_name(enum verdict_state state); /* "kept" */
+/* "broken: 3 breaks, 0 allowed; the CPU went offline". The caller frees it. */
+char *verdict_words(const struct verdict *verdict);
 void verdict_free(struct verdict *verdict);
 #define _cleanup_verdict_ _cleanup_(verdict_free)
 
