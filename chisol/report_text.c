@@ -9,9 +9,7 @@
 
 #include <sys/wait.h>
 
-#define INDENT        REPORT_INDENT
 #define COMMAND_SHOWN 1000 /* bytes: a report is no place for 100,000 arguments */
-#define print_line    report_line
 
 int report_label(FILE *out, const char *label)
 {
@@ -48,9 +46,9 @@ static void print_command(FILE *out, const struct run_report *report)
 	_cleanup_free_ char *outcome = outcome_words(report),
 			    *command = escape_command(report->req->argv);
 
-	print_line(out, "command", "%.*s%s", COMMAND_SHOWN, command,
-	           strlen(command) > COMMAND_SHOWN ? " ..." : "");
-	print_line(out, "outcome", "%s", outcome);
+	report_line(out, "command", "%.*s%s", COMMAND_SHOWN, command,
+	            strlen(command) > COMMAND_SHOWN ? " ..." : "");
+	report_line(out, "outcome", "%s", outcome);
 }
 
 static void print_machine(FILE *out, const struct run_report *report)
@@ -60,13 +58,13 @@ static void print_machine(FILE *out, const struct run_report *report)
 	_cleanup_free_ char *workload = cpumask_list(&req->cpus.workload);
 	_cleanup_free_ char *housekeeping = cpumask_list(&req->cpus.housekeeping);
 
-	print_line(out, "machine", "%s, Linux %s %s; workload on CPU %s%s%s", m->hostname,
-	           m->release, m->arch, workload, *housekeeping ? ", housekeeping on CPU " : "",
-	           housekeeping);
+	report_line(out, "machine", "%s, Linux %s %s; workload on CPU %s%s%s", m->hostname,
+	            m->release, m->arch, workload, *housekeeping ? ", housekeeping on CPU " : "",
+	            housekeeping);
 	if (req->profile.names)
-		print_line(out, "profile", "%s%s%s", req->profile.names,
-		           req->profile.description ? ": " : "",
-		           req->profile.description ? req->profile.description : "");
+		report_line(out, "profile", "%s%s%s", req->profile.names,
+		            req->profile.description ? ": " : "",
+		            req->profile.description ? req->profile.description : "");
 }
 
 /* "21 granted, 2 pending": what there is, without what there is none of. */
@@ -109,10 +107,10 @@ static void print_group(FILE *out, const char *label, const struct setting_group
 		why = "";
 	else if (s->reason && strcmp(s->reason, label) != 0)
 		code = xasprintf(" [%s]", s->reason);
-	print_line(out, label, "%s: %s%s%s%s", name, values, *values && *why ? ": " : "", why,
-	           code ? code : "");
+	report_line(out, label, "%s: %s%s%s%s", name, values, *values && *why ? ": " : "", why,
+	            code ? code : "");
 	if (s->remedy)
-		print_line(out, "", "-> %s", s->remedy);
+		report_line(out, "", "-> %s", s->remedy);
 }
 
 /* What a setting is listed as, or NULL: it is as asked, and nothing more is to be said. */
@@ -175,10 +173,10 @@ static void print_settings(FILE *out, const struct run_report *report)
 			print_group(out, label, &groups.groups[i], report->verbose);
 			continue;
 		}
-		print_line(out, label, "%s: %s%s%s%s", names, s->detail, s->reason ? " [" : "",
-		           s->reason ? s->reason : "", s->reason ? "]" : "");
+		report_line(out, label, "%s: %s%s%s%s", names, s->detail, s->reason ? " [" : "",
+		            s->reason ? s->reason : "", s->reason ? "]" : "");
 		if (s->remedy)
-			print_line(out, "", "-> %s", s->remedy);
+			report_line(out, "", "-> %s", s->remedy);
 	}
 }
 
@@ -192,7 +190,7 @@ static void print_quiescing(FILE *out, const struct run_report *report)
 	for (size_t i = 0; i < report->plan->n_notes; i++)
 		told |= setting_reason_is_way(report->plan->notes[i]->reason);
 	if (report->req->task_isolation.quiesce && !told)
-		print_line(
+		report_line(
 			out, "vmstat",
 			"not quiesced: neither by the kernel nor by placement nor by a stand-in");
 }
@@ -203,13 +201,13 @@ static void print_notes(FILE *out, const struct run_report *report)
 		const struct note *note = report->plan->notes[i];
 		bool way = setting_reason_is_way(note->reason);
 
-		print_line(out, way ? note->reason : "note", "%s%s%s%s", note->text,
-		           note->reason && !way ? " [" : "",
-		           note->reason && !way ? note->reason : "",
-		           note->reason && !way ? "]" : "");
+		report_line(out, way ? note->reason : "note", "%s%s%s%s", note->text,
+		            note->reason && !way ? " [" : "",
+		            note->reason && !way ? note->reason : "",
+		            note->reason && !way ? "]" : "");
 	}
 	for (size_t i = 0; i < report->warnings.n; i++)
-		print_line(out, "warning", "%s", report->warnings.names[i]);
+		report_line(out, "warning", "%s", report->warnings.names[i]);
 }
 
 /* What was not put back as it was found. */
@@ -235,11 +233,11 @@ static void print_leftovers(FILE *out, const struct run_report *report)
 
 		append_value(&values, "was", s->found);
 		append_value(&values, "set to", s->asked);
-		print_line(out, rows[s->restored].label, "%s: %s: %s [%s]", name, values,
-		           s->restore_detail ? s->restore_detail : setting_reason_meaning(reason),
-		           reason);
+		report_line(out, rows[s->restored].label, "%s: %s: %s [%s]", name, values,
+		            s->restore_detail ? s->restore_detail : setting_reason_meaning(reason),
+		            reason);
 		if (s->restored == RESTORE_FAILED)
-			print_line(out, "", "-> chisol --restore tries again");
+			report_line(out, "", "-> chisol --restore tries again");
 	}
 }
 
@@ -275,7 +273,7 @@ static void print_hits(FILE *out, const struct total *hit, const struct cpumask 
 	const struct interrupt_row *row = hit->row;
 	_cleanup_free_ char *id = escape_text(row->id), *name = escape_text(row->name);
 
-	fprintf(out, "  %-*s", INDENT - 4, id);
+	fprintf(out, "  %-*s", REPORT_INDENT - 4, id);
 	if (n_cpus <= COLUMNS_MAX) {
 		for (size_t i = 0; i < n_cpus; i++)
 			fprintf(out, "%*llu", COLUMN, row->counts[i]);
@@ -307,7 +305,7 @@ static void print_interrupts(FILE *out, const struct run_report *report)
 	if (!table || (cpumask_empty(&table->cpus) && !table->unavailable))
 		return; /* never counted: the command did not start */
 	if (table->unavailable)
-		print_line(out, "interrupts", "not counted: %s", table->unavailable);
+		report_line(out, "interrupts", "not counted: %s", table->unavailable);
 	n_cpus = cpumask_weight(&table->cpus);
 	list = cpumask_list(&table->cpus);
 	hits = xcalloc(table->n_rows, sizeof(*hits));
@@ -318,12 +316,12 @@ static void print_interrupts(FILE *out, const struct run_report *report)
 	}
 	if (!n) {
 		if (!table->unavailable)
-			print_line(out, "interrupts", "none, and no softirq, on CPU %s", list);
+			report_line(out, "interrupts", "none, and no softirq, on CPU %s", list);
 		return;
 	}
 	qsort(hits, n, sizeof(*hits), by_total);
-	print_line(out, "interrupts", "and softirqs that ran on CPU %s meanwhile:", list);
-	fprintf(out, "  %-*s", INDENT - 4, "");
+	report_line(out, "interrupts", "and softirqs that ran on CPU %s meanwhile:", list);
+	fprintf(out, "  %-*s", REPORT_INDENT - 4, "");
 	if (n_cpus <= COLUMNS_MAX) {
 		cpumask_for_each (cpu, &table->cpus) {
 			_cleanup_free_ char *head = xasprintf("CPU %ld", cpu);
@@ -354,7 +352,7 @@ void report_text(FILE *out, const struct run_report *report)
 		        verdict_name(probe_verdict(report->probe, report->req)));
 	putc('\n', out);
 	if (report->failure)
-		print_line(out, "failed", "%s", report->failure);
+		report_line(out, "failed", "%s", report->failure);
 	print_command(out, report);
 	print_machine(out, report);
 	print_quiescing(out, report);
