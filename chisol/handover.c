@@ -40,11 +40,9 @@ static void append(struct handover *h, const void *bytes, size_t n)
 
 static uint32_t reason_number(const char *reason)
 {
-	for (unsigned int i = 0; reason && i < n_reasons; i++) {
-		if (!strcmp(reason_table[i].code, reason))
-			return i;
-	}
-	return NO_REASON;
+	const struct reason_row *row = reason_find(reason);
+
+	return row ? (uint32_t)(row - reason_table) : NO_REASON;
 }
 
 static const char *reason_of(uint32_t number)

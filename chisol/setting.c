@@ -99,10 +99,9 @@ const char *setting_value(const char *value)
 
 const char *setting_reason_meaning(const char *reason)
 {
-	for (unsigned int i = 0; reason && i < n_reasons; i++)
-		if (!strcmp(reason_table[i].code, reason))
-			return reason_table[i].meaning;
-	return "";
+	const struct reason_row *row = reason_find(reason);
+
+	return row ? row->meaning : "";
 }
 
 bool setting_reason_is_way(const char *reason)

@@ -12,6 +12,14 @@ REASONS(REASON_DEFINE)
 const struct reason_row reason_table[] = { REASONS(REASON_ROW) };
 const unsigned int n_reasons = ARRAY_SIZE(reason_table);
 
+const struct reason_row *reason_find(const char *code)
+{
+	for (unsigned int i = 0; code && i < n_reasons; i++)
+		if (!strcmp(reason_table[i].code, code))
+			return &reason_table[i];
+	return NULL;
+}
+
 static const struct {
 	int err;
 	const char *reason;

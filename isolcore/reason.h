@@ -59,6 +59,8 @@ struct reason_row {
 
 extern const struct reason_row reason_table[];
 extern const unsigned int n_reasons;
+/* The row of a code; NULL for NULL and what is no code. */
+const struct reason_row *reason_find(const char *code);
 
 /* The reason that an errno of a write stands for, where nobody knows better. */
 const char *reason_of_errno(int err);
