@@ -113,6 +113,11 @@ static int open_file(const char *path, struct error *err)
 	return take_fd(&fd);
 }
 
+static const char *name_of(const struct report_sink *sink)
+{
+	return sink->path ? sink->path : "standard error";
+}
+
 int report_sink_open(struct report_sink *sink, struct error *err)
 {
 	int twin = sink->path ? descriptor_of(sink->path) : STDERR_FILENO;
@@ -122,11 +127,11 @@ int report_sink_open(struct report_sink *sink, struct error *err)
 
 		if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
 			return error_set(err, EBADF, "report: %s is not open for writing",
-			                 sink->path ? sink->path : "standard error");
+			                 name_of(sink));
 		sink->fd = fcntl(twin, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		if (sink->fd < 0)
 			return error_errno(err, errno, "cannot write a report to %s",
-			                   sink->path ? sink->path : "standard error");
+			                   name_of(sink));
 		return 0;
 	}
 	sink->fd = open_file(sink->path, err);
@@ -178,24 +183,22 @@ int report_sink_add(const struct report_sink *sink, const char *text, size_t len
 	int rc = write_all(sink->fd, text, len);
 
 	if (rc)
-		return error_errno(err, rc, "cannot write the report to %s",
-		                   sink->path ? sink->path : "standard error");
+		return error_errno(err, rc, "cannot write the report to %s", name_of(sink));
 	return 0;
 }
 
 int report_write(const struct report_sink *sink, const struct run_report *report, struct error *err)
 {
 	_cleanup_free_ char *text = NULL;
-	const char *where = sink->path ? sink->path : "standard error";
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 	int rc;
 
 	if (!out)
-		return error_errno(err, errno, "cannot make the report for %s", where);
+		return error_errno(err, errno, "cannot make the report for %s", name_of(sink));
 	formats[sink->format].render(out, report);
 	if (fclose(out) == EOF)
-		return error_errno(err, errno, "cannot make the report for %s", where);
+		return error_errno(err, errno, "cannot make the report for %s", name_of(sink));
 	/* The old report goes only now that there is a new one. */
 	rc = sink->format == REPORT_JSONL ? 0 : report_sink_empty(sink, err);
 	return rc ? rc : report_sink_add(sink, text, len, err);

@@ -213,27 +213,24 @@ void supervise_at_gate(struct supervision *s)
 	}
 }
 
-static const char *how_it_ended(int wait_status, char **text)
+static char *how_it_ended(int wait_status)
 {
 	if (WIFSIGNALED(wait_status))
-		*text = xasprintf("signal %d (%s)", WTERMSIG(wait_status),
-		                  strsignal(WTERMSIG(wait_status)));
-	else
-		*text = xasprintf("exit status %d", WEXITSTATUS(wait_status));
-	return *text;
+		return xasprintf("signal %d (%s)", WTERMSIG(wait_status),
+		                 strsignal(WTERMSIG(wait_status)));
+	return xasprintf("exit status %d", WEXITSTATUS(wait_status));
 }
 
 static int never_started(enum handover_end end, int wait_status, struct launch_result *result,
                          struct error *err)
 {
-	_cleanup_free_ char *how = NULL;
+	_cleanup_free_ char *how = how_it_ended(wait_status);
 
 	if (end == HANDOVER_FAILED)
 		return err && err->err ? -err->err : -EIO;
 	result->exit_status = EXIT_CHISOL;
 	return error_set(err, ECHILD,
-	                 "the process that was to run the command ended before it could: %s",
-	                 how_it_ended(wait_status, &how));
+	                 "the process that was to run the command ended before it could: %s", how);
 }
 
 struct watch_times {
