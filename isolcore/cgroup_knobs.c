@@ -132,12 +132,31 @@ static void give_up_cpus(const struct system *sys, const char *group)
 		sysroot_write(&sys->root, exclusive, "", NULL);
 }
 
+struct removal {
+	const struct system *sys;
+	const char *above; /* takes what is left in the groups */
+};
+
+/* What cannot be removed keeps the group above it, and is told of there. */
+static bool remove_with_all_below(void *ctx, const char *group)
+{
+	const struct removal *removal = ctx;
+
+	cgroup_for_each(removal->sys, group, remove_with_all_below, ctx);
+	give_up_cpus(removal->sys, group);
+	remove_when_empty(removal->sys, group, removal->above, NULL);
+	return false;
+}
+
+/* The command may have made groups below, as service managers and container engines do. */
 static int remove_group(const struct system *sys, const char *path, struct error *err)
 {
 	_cleanup_free_ char *above = cgroup_parent(path);
+	struct removal removal = { sys, above };
 
 	if (!cgroup_is_of_run(path))
 		return error_set(err, EINVAL, "%s is not a group that chisol makes", path);
+	cgroup_for_each(sys, path, remove_with_all_below, &removal);
 	give_up_cpus(sys, path);
 	return remove_when_empty(sys, path, above, err);
 }

@@ -137,6 +137,26 @@ wait_for() { # FILE
 	unchanged
 }
 
+@test "groups that the command makes below its own go with all that is in them" {
+	local controller=
+	[ $VERSION = 2 ] || controller=cpuset
+	isolated bash -c 'own='$TREE'$(sed -n "s/^[0-9]*:'$controller'://p" /proc/self/cgroup)
+		mkdir -p "$own/a/b/c" "$own/a/d"
+		for g in a a/b a/d; do
+			[ '$VERSION' = 2 ] || { cat "$own/cpuset.cpus" >"$own/$g/cpuset.cpus"; cat "$own/cpuset.mems" >"$own/$g/cpuset.mems"; }
+			[ '$VERSION' = 1 ] || echo threaded >"$own/$g/cgroup.type"
+			setsid sleep 60 >/dev/null 2>&1 &
+			echo $! >>daemons
+			echo $! >"$own/$g/'$TASKS'"
+		done'
+	mapfile -t PIDS <daemons
+	((${#PIDS[@]} == 3))
+	for pid in "${PIDS[@]}"; do
+		[[ $(group_of "$pid") != *chisol-* ]]
+	done
+	unchanged
+}
+
 @test "v1: no set with the CPU balances load during the run, and the root does again afterwards" {
 	[ $VERSION = 1 ] || skip "cgroup v2"
 	isolated bash -c 'cd '$TREE'; cat cpuset.sched_load_balance chisol-*/cpuset.sched_load_balance chisol-*/{hot,help}/cpuset.sched_load_balance' >during
