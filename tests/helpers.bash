@@ -11,13 +11,14 @@ lock_machine() { # in setup_file; without root nothing can be changed
 	flock 9
 }
 
-# Everything of the machine that chisol may touch, one "path: value" a line.
+# Everything of the machine that chisol may touch, one "path: value" a line. Not whether the kernel found a
+# fault of its own: that stays, and the guests' no_complaint tells it by name.
 machine_snapshot() {
 	grep -Hs '' /sys/kernel/debug/sched/fair_server/*/runtime || true
 	grep -Hs '' /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /proc/irq/*/smp_affinity_list || true
 	find /proc/sys -type f -readable ! -path '*/random/*' ! -name stat_refresh ! -name 'pid_max' \
 		! -path '*/fs/*-nr' ! -path '*/fs/*-state' ! -path '*/fs/quota/*' ! -name ns_last_pid ! -name compact_memory \
-		! -name drop_caches ! -name pty ! -path '*/kernel/pty/*' ! -name 'flush' ! -name loadavg -exec grep -H '' {} + 2>/dev/null || true
+		! -name drop_caches ! -name pty ! -path '*/kernel/pty/*' ! -name 'flush' ! -name loadavg ! -name tainted -exec grep -H '' {} + 2>/dev/null || true
 	local c
 	for c in /sys/fs/cgroup/cpuset /sys/fs/cgroup/unified /sys/fs/cgroup; do
 		[ -e "$c/cgroup.procs" ] || continue # a directory of mounts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The crash sweep: chisol is killed after every single call that changes the machine, and each of
 # these calls fails once with every errno that it can give. Afterwards the machine is as before.
-# SWEEP_PROFILES: other profiles than those in conf/.
+# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_ONE_IN=K: of the calls only each K-th.
 
 load helpers
 
@@ -27,6 +27,7 @@ setup() {
 	read -r -a profiles <<<"${SWEEP_PROFILES:-$(echo "$REPO"/conf/*.conf)}"
 	cpu=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
 	[ "$cpu" != 0 ] || skip "needs two CPUs"
+	one_in=${SWEEP_ONE_IN:-1}
 	cd "$BATS_TEST_TMPDIR"
 }
 
@@ -37,12 +38,13 @@ tasks() {
 	grep -Hs . /proc/[0-9]*/cpuset || true
 }
 
-# What a run of the profile may change, quickly: the files that it writes, the groups, the journals.
+# What a run of the profile may change, quickly: the files that it writes, what a partition takes from
+# the others, the groups, the journals.
 state() {
-	local f
-	while read -r f; do
-		printf '%s: %s\n' "$f" "$(<"$f")"
-	done <files
+	local written
+	mapfile -t written <files
+	grep -Hs '' "${written[@]}" /sys/fs/cgroup/{cpuset.cpus.{effective,isolated},cgroup.subtree_control} \
+		/sys/devices/virtual/workqueue/cpumask* || true
 	find /sys/fs/cgroup -type d -path '*/chisol-*'
 	ls /run/chisol
 }
@@ -122,13 +124,25 @@ some() {
 		else if (n[2] == 2) print; else last = $0 } END { if (last) print last }' "$1"
 }
 
+# sample <LIST: the calls to sweep.
+sample() {
+	awk -v k="$one_in" '(NR - 1) % k == 0'
+}
+
+restored() { # WHAT: $n times
+	local of=''
+	((n > 0)) || return
+	[ "$one_in" = 1 ] || of=" (one call in $one_in)"
+	echo "# $1: $n of $n restored$of" >&3
+}
+
 @test "killed after any call, the machine is put back by --restore or by the next run" {
 	local profile n place places total=0 options=()
 	for profile in "${profiles[@]}"; do
 		learn
 		n=0
-		mapfile -t places < <(cut -d' ' -f1 log)
-		for place in 0 "${places[@]}"; do
+		mapfile -t places < <(echo 0 && cut -d' ' -f1 log | sample)
+		for place in "${places[@]}"; do
 			swept SWEEP_KILL="$place"
 			# The last call of a group may have gone with the tasks that it was for.
 			[ "$status" = 137 ] || continue
@@ -141,10 +155,10 @@ some() {
 			is_as_before >differs || complain "killed after $place"
 		done
 		((n * 10 > ${#places[@]} * 9))
+		restored "$(basename "$profile"), killed"
 		total=$((total + n))
-		echo "# $(basename "$profile"): $n of $n restored" >&3
 	done
-	echo "# killed: $total of $total restored" >&3
+	n=$total restored "all profiles, killed"
 }
 
 @test "killed between a write that the kernel rounds and the note of it, the machine is put back" {
@@ -152,14 +166,14 @@ some() {
 	export SWEEP_ROUND=/proc/sys/vm/stat_interval
 	learn
 	grep -q "writev $SWEEP_ROUND" log
-	for place in $(cut -d' ' -f1 log); do
+	for place in $(cut -d' ' -f1 log | sample); do
 		swept SWEEP_KILL="$place"
 		[ "$status" = 137 ]
 		"$CHISOL" --restore >differs 2>>err || complain "killed after $place"
 		is_as_before >differs || complain "killed after $place"
 		n=$((n + 1))
 	done
-	echo "# rounded: $n of $n restored" >&3
+	restored rounded
 }
 
 @test "a --restore that is killed after any call is finished by the next one" {
@@ -171,7 +185,7 @@ some() {
 	[ "$status" = 137 ]
 	LD_PRELOAD=$SWEEP SWEEP_LOG=$PWD/log.restore "$CHISOL" --restore
 	is_as_before
-	for place in $(some log.restore | cut -d' ' -f1); do
+	for place in $(some log.restore | cut -d' ' -f1 | sample); do
 		swept SWEEP_KILL="$last"
 		[ "$status" = 137 ]
 		{ LD_PRELOAD=$SWEEP SWEEP_KILL=$place "$CHISOL" --restore >out 2>err || status=$?; } 2>/dev/null
@@ -179,7 +193,7 @@ some() {
 		is_as_before >differs || complain "restore killed after $place"
 		n=$((n + 1))
 	done
-	echo "# --restore killed: $n of $n restored" >&3
+	restored "--restore killed"
 }
 
 # fail_each CHECK ERRNOS: each call fails with each errno that ERRNOS lists for it. The command runs
@@ -190,20 +204,23 @@ fail_each() {
 	learn
 	while read -r place call path; do
 		for error in $("$2" "$call $path"); do
-			swept SWEEP_FAIL="$place" SWEEP_ERRNO="$(number_of "$error")"
-			: >differs
-			[ "$status" = 0 ] || [ "$status" = 125 ] || complain "status $status, $error at $place"
-			[ "$status" = 0 ] || [ -s err ] || complain "no message, $error at $place"
-			"$1" || complain "$1, $error at $place"
-			if ! is_as_before >differs; then
-				grep -q 'chisol --restore' err || complain "not put back, $error at $place"
-				"$CHISOL" --restore >>err 2>&1 || complain "--restore, $error at $place"
-				is_as_before >differs || complain "$error at $place"
-			fi
-			n=$((n + 1))
+			echo "$error $place $call $path"
 		done
-	done < <(some log)
-	echo "# $(basename "$profile"), $1: $n of $n restored" >&3
+	done < <(some log) | sample >failures
+	while read -r error place call path; do
+		swept SWEEP_FAIL="$place" SWEEP_ERRNO="$(number_of "$error")"
+		: >differs
+		[ "$status" = 0 ] || [ "$status" = 125 ] || complain "status $status, $error at $place"
+		[ "$status" = 0 ] || [ -s err ] || complain "no message, $error at $place"
+		"$1" || complain "$1, $error at $place"
+		if ! is_as_before >differs; then
+			grep -q 'chisol --restore' err || complain "not put back, $error at $place"
+			"$CHISOL" --restore >>err 2>&1 || complain "--restore, $error at $place"
+			is_as_before >differs || complain "$error at $place"
+		fi
+		n=$((n + 1))
+	done <failures
+	restored "$(basename "$profile"), $1"
 }
 
 @test "whatever call fails, the machine is put back, and what is required and not granted ends the launch" {

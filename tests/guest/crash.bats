@@ -5,7 +5,7 @@
 load ../helpers
 load guest
 
-@test "killed after any of a run's calls, the machine is put back: partition, masks, interrupts and all" {
+sweep() { # REGEX [ONE_IN]: its tests of that name, with one call in so many
 	cat >"$BATS_TEST_TMPDIR/sweep.conf" <<-'END'
 		[profile]
 		policy = try
@@ -22,8 +22,21 @@ load guest
 		[vmstat]
 		stat_interval = 120
 	END
-	SWEEP_PROFILES=$BATS_TEST_TMPDIR/sweep.conf bats --tap --filter '^killed after any call' \
+	SWEEP_PROFILES=$BATS_TEST_TMPDIR/sweep.conf SWEEP_ONE_IN=${2:-1} bats --tap --filter "$1|^afterwards" \
 		"$REPO/tests/sweep.bats" >"$BATS_TEST_TMPDIR/swept" 2>&1 || { cat "$BATS_TEST_TMPDIR/swept" && false; }
 	grep -E '^# .*restored' "$BATS_TEST_TMPDIR/swept" >&3
+	refute grep '# skip' "$BATS_TEST_TMPDIR/swept"
 	no_complaint
+}
+
+@test "killed after any of a run's calls, the machine is put back: partition, masks, interrupts and all" {
+	sweep '^killed after any call'
+}
+
+@test "killed while it puts the machine back, it is done by the next --restore; and so is what the kernel rounds" {
+	sweep '^a --restore|^killed between'
+}
+
+@test "whatever call fails, the machine is put back; what is required ends the launch, what is tried is reported" {
+	sweep '^whatever call fails' 3
 }
