@@ -16,6 +16,7 @@ sweep() { # REGEX [ONE_IN]: its tests of that name, with one call in so many
 		[kthreads]
 		move = yes
 		[scheduler]
+		policy = try
 		fair_server = off
 		[task_isolation]
 		quiesce = vmstat_sync
