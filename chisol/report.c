@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -138,8 +139,23 @@ int report_sink_open(struct report_sink *sink, struct error *err)
 	return sink->fd < 0 ? sink->fd : 0;
 }
 
+/* What of the text can be written now; with patience, ETIMEDOUT is told by errno after so many ms
+ * in which nothing could. What poll(2) lets pass does not block: a pipe then takes PIPE_BUF. */
+static ssize_t write_some(int fd, const char *text, size_t left, int patience)
+{
+	struct pollfd out = { .fd = fd, .events = POLLOUT };
+
+	if (patience < 0)
+		return write(fd, text, left);
+	if (poll(&out, 1, patience) == 0) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	return write(fd, text, left < PIPE_BUF ? left : PIPE_BUF);
+}
+
 /* 0 or errno. A reader that has gone is EPIPE here, not a signal to die of. */
-static int write_all(int fd, const char *text, size_t left)
+static int write_all(int fd, const char *text, size_t left, int patience)
 {
 	const struct timespec now = { 0 };
 	sigset_t pipe_only, before;
@@ -149,7 +165,7 @@ static int write_all(int fd, const char *text, size_t left)
 	sigaddset(&pipe_only, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe_only, &before);
 	while (left && !rc) {
-		ssize_t n = write(fd, text, left);
+		ssize_t n = write_some(fd, text, left, patience);
 
 		if (n >= 0) {
 			text += n;
@@ -178,10 +194,16 @@ int report_sink_empty(const struct report_sink *sink, struct error *err)
 	return 0;
 }
 
-int report_sink_add(const struct report_sink *sink, const char *text, size_t len, struct error *err)
+int report_sink_add(const struct report_sink *sink, const char *text, size_t len, int patience,
+                    struct error *err)
 {
-	int rc = write_all(sink->fd, text, len);
+	int rc = write_all(sink->fd, text, len, patience);
 
+	if (rc == ETIMEDOUT)
+		return error_set(err, rc,
+		                 "nobody has read from %s for %d ms, and no more is written to it "
+		                 "until the command has ended",
+		                 sink->path ? sink->path : "standard error", patience);
 	if (rc)
 		return error_errno(err, rc, "cannot write the report to %s", name_of(sink));
 	return 0;
@@ -201,7 +223,7 @@ int report_write(const struct report_sink *sink, const struct run_report *report
 		return error_errno(err, errno, "cannot make the report for %s", name_of(sink));
 	/* The old report goes only now that there is a new one. */
 	rc = sink->format == REPORT_JSONL ? 0 : report_sink_empty(sink, err);
-	return rc ? rc : report_sink_add(sink, text, len, err);
+	return rc ? rc : report_sink_add(sink, text, len, -1, err);
 }
 
 void report_sink_close(struct report_sink *sink)

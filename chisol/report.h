@@ -55,9 +55,10 @@ int report_sink_parse(struct report_sink *sink, const char *text, struct error *
 int report_sink_open(struct report_sink *sink, struct error *err);
 int report_write(const struct report_sink *sink, const struct run_report *report,
                  struct error *err);
-/* Empties the file of a stream, and adds text to it. */
+/* Empties the file of a stream, and adds text to it. patience: how many ms it may stand still, as a
+ * pipe does that nobody reads; -1: for ever. */
 int report_sink_empty(const struct report_sink *sink, struct error *err);
-int report_sink_add(const struct report_sink *sink, const char *text, size_t len,
+int report_sink_add(const struct report_sink *sink, const char *text, size_t len, int patience,
                     struct error *err);
 void report_sink_close(struct report_sink *sink);
 

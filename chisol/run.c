@@ -147,6 +147,8 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 		rc = state_lock(&run->sys->root, &run->lock_fd, &err);
 	if (!rc)
 		rc = run_restore(journal, run->sys, note_restored, &run->plan, &err);
+	/* Standard error may be a pipe that nobody reads. */
+	unlock(run);
 	if (rc) {
 		char *warning = xasprintf(
 			"not everything is put back (%s); run \"chisol --restore\" to try again",
@@ -285,7 +287,6 @@ int run_command(struct run *run, struct error *err)
 		                     err);
 	if (journal.path)
 		restore(run, &journal, &watch.warnings);
-	unlock(run);
 
 	report.warnings = watch.warnings;
 	report.failure = rc ? err->text : NULL;

@@ -3,6 +3,9 @@
 
 #include "report_probe.h"
 
+/* While the command runs, signals wait for it, and the machine to be put back. */
+#define PATIENCE_MS 1000
+
 static void stream_text(struct stream *stream, const char *text, size_t len)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -10,7 +13,7 @@ static void stream_text(struct stream *stream, const char *text, size_t len)
 
 	for (size_t i = 0; i < options->n_sinks && !stream->failed; i++) {
 		if (options->sinks[i].format != REPORT_JSONL ||
-		    !report_sink_add(&options->sinks[i], text, len, &err))
+		    !report_sink_add(&options->sinks[i], text, len, PATIENCE_MS, &err))
 			continue;
 		namelist_add(stream->warnings, err.text);
 		stream->failed = true;

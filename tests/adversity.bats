@@ -99,3 +99,19 @@ can_watch() {
 	"$CHISOL" --probe=watch -s probe.policy=require sh -c 'ulimit -Sn >limit'
 	[ "$(<limit)" = 30 ]
 }
+
+@test "breaks that nobody reads do not keep the machine changed" {
+	can_watch
+	mkfifo pipe
+	exec 8<>pipe
+	head -c 61440 /dev/zero >&8 # one page is left
+	"$CHISOL" "${CHANGE[@]}" -c 1 --probe=watch --report jsonl:/proc/self/fd/8 --report text:text \
+		sh -c 'touch started; timeout 4 sh -c "while :; do :; done"' 9>&- 3>&- &
+	pids+=($!)
+	until_true test -e started
+	[ "$(<$FILE)" = 77 ]
+	until_true eval '[ "$(<$FILE)" = "$before" ]'
+	timeout 5 cat <&8 >read || true # the last line may have had to wait for it
+	wait "${pids[0]}"
+	grep -q 'nobody has read from' text
+}
