@@ -13,6 +13,7 @@
 #define SECOND_NS  1000000000LL
 #define TICK_NS    SECOND_NS
 #define TICK_SHARE 100 /* a tick may take one part in so many of the time to the next */
+#define AT_ONCE    256 /* signals, before it is looked for anything else */
 
 /* Signals that tell of a fault in chisol itself are left as they are. */
 void supervise_held_signals(sigset_t *set)
@@ -103,7 +104,7 @@ static void pass_signals(const struct supervision *s, bool *child_changed)
 {
 	struct signalfd_siginfo info;
 
-	while (next_signal(s, &info)) {
+	for (int i = 0; i < AT_ONCE && next_signal(s, &info); i++) {
 		if (info.ssi_signo == SIGCHLD)
 			*child_changed = true;
 		else if (!command_has_it(s, &info))

@@ -38,7 +38,7 @@ void gap_ring_put(struct gap_ring *ring, const struct tick_gap *gap);
 /* The reader's own account, as the ring's may be written by others. */
 struct gap_reader {
 	uint64_t taken;
-	uint64_t lost; /* times that the writer has overwritten what was not taken */
+	uint64_t lost; /* times that the writer has overwritten what was not taken, and nonsense */
 };
 
 /* The next gap, which stays there until gap_ring_take(). False: there is none. */

@@ -43,22 +43,30 @@ static void look_at_watch(struct gap_watch *gw, uint64_t horizon)
 	gw->horizon = horizon;
 }
 
-/* False: it ended after the last point of the line, and has to wait. */
-static bool convert(const struct gap_watch *gw, const struct gap_feed *feed,
-                    const struct tick_gap *gap, uint64_t loop, struct join_gap *found)
+/* When it ended, counter; 0: nonsense, as the gaps of a thread follow each other. */
+static uint64_t end_of(const struct gap_feed *feed, const struct tick_gap *gap, uint64_t loop)
 {
-	const struct clock_point *last = &gw->line.points[gw->line.n - 1];
-	uint64_t end = gap->start + gap->length + loop, without, off_start, off_end;
+	uint64_t without, end;
+
+	if (__builtin_add_overflow(gap->start, gap->length, &without) ||
+	    __builtin_add_overflow(without, loop, &end))
+		return 0;
+	return gap->start < feed->end ? 0 : end;
+}
+
+/* False: when it was is not known well enough. */
+static bool convert(const struct gap_watch *gw, const struct gap_feed *feed,
+                    const struct tick_gap *gap, uint64_t end, struct join_gap *found)
+{
+	uint64_t without, off_start, off_end;
 
 	*found = (struct join_gap){ .steps = gap->start, .what = gap->what };
-	if (end < gap->start || end > last->steps ||
-	    !clock_line_at(&gw->line, gap->start, &found->start, &off_start))
-		return false;
+	clock_line_at(&gw->line, gap->start, &found->start, &off_start);
 	clock_line_at(&gw->line, end, &found->end, &off_end);
 	clock_line_at(&gw->line, gap->start + gap->length, &without, &off_end);
 	found->length = without - found->start;
 	found->off = (off_start > off_end ? off_start : off_end) + feed->off;
-	return true;
+	return feed->off <= JOIN_OFF_NS && found->off <= JOIN_OFF_NS;
 }
 
 static uint64_t steps_ns(const struct clock_line *line, uint64_t steps)
@@ -88,33 +96,38 @@ void gap_watch_feed(struct gap_watch *gw, struct gap_feed *feed)
 	uint64_t blind = __atomic_load_n(&ring->blind, __ATOMIC_RELAXED);
 	struct tick_gap gap;
 
-	feed->lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED) + feed->reader.lost;
 	find_off(&gw->line, feed);
 	/* No longer than the ring is, as the writer may go on. */
 	for (unsigned int n = 0; threshold && gw->line.n > 1 && n < GAP_RING &&
 	                         gap_ring_peek(ring, &feed->reader, &gap);
 	     n++) {
 		struct join_cpu *c = join_cpu(&gw->join, gap.cpu);
+		uint64_t end = end_of(feed, &gap, loop);
 		struct join_gap found;
 		bool moved = feed->has_cpu && feed->cpu != gap.cpu;
 
-		if (gap.length < threshold || gap.what >= ISOLPROBE_CLASSES) {
-			/* found before the threshold was; or nonsense */
+		if (end > gw->line.points[gw->line.n - 1].steps)
+			break; /* it has to wait for the next point */
+		if (gap.length < threshold) {
+			/* found before the threshold was */
 		} else if (!c) {
 			feed->elsewhere++;
-		} else if (convert(gw, feed, &gap, loop, &found)) {
+		} else if (!end || gap.what >= ISOLPROBE_CLASSES ||
+		           !convert(gw, feed, &gap, end, &found)) {
+			feed->reader.lost++;
+		} else {
 			c->threshold = steps_ns(&gw->line, threshold);
 			c->blind_ns = steps_ns(&gw->line, blind);
 			found.signs = moved ? SIGN_MOVED : 0;
 			join_gap(&gw->join, gap.cpu, &found);
 			feed->last_end = found.end;
-		} else {
-			break;
+			feed->end = end;
 		}
 		feed->has_cpu = true;
 		feed->cpu = gap.cpu;
 		gap_ring_take(ring, &feed->reader);
 	}
+	feed->lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED) + feed->reader.lost;
 }
 
 void gap_watch_point(struct gap_watch *gw)

@@ -20,7 +20,8 @@ struct gap_feed {
 	bool has_cpu;
 	uint32_t cpu;       /* of the last gap */
 	uint64_t last_end;  /* of the last gap, CLOCK_MONOTONIC */
-	uint64_t lost;      /* gaps that found no room in the ring */
+	uint64_t end;       /* the same, counter */
+	uint64_t lost;      /* gaps that found no room in the ring, or cannot have been there */
 	uint64_t elsewhere; /* gaps on a CPU that is not watched */
 };
 

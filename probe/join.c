@@ -71,10 +71,41 @@ static uint64_t length_of(const struct part *part)
 	return part->end - part->start;
 }
 
+static int by_end(const void *a, const void *b)
+{
+	const struct join_gap *x = a, *y = b;
+
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+/* They come in order, but for those of several threads. */
+static void order_gaps(struct join_cpu *c)
+{
+	if (c->disordered)
+		qsort(c->gaps, c->n_gaps, sizeof(*c->gaps), by_end);
+	c->disordered = false;
+}
+
+/* The first gap that did not end before a time; they are in order. */
+static size_t first_gap(const struct join_cpu *c, uint64_t time)
+{
+	size_t low = 0, high = c->n_gaps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->gaps[middle].end < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Did the probe look at a gap when the break came, and not notice? */
 static bool was_blind(const struct join_cpu *c, const struct isolation_break *brk)
 {
-	for (size_t i = c->n_gaps; i; i--) {
+	for (size_t i = first_gap(c, brk->start + c->off + 1); i; i--) {
 		const struct join_gap *gap = &c->gaps[i - 1];
 
 		if (gap->end <= brk->start + gap->off)
@@ -113,6 +144,7 @@ static void drop_breaks(struct join_cpu *c, uint64_t before, size_t most)
 {
 	size_t n = 0;
 
+	order_gaps(c);
 	for (; n < c->n_breaks && (c->breaks[n].latest < before || c->n_breaks - n > most); n++)
 		drop_break(c, &c->breaks[n]);
 	c->n_breaks -= n;
@@ -155,7 +187,7 @@ void join_break(struct join *join, const struct isolation_break *brk)
 void join_gap(struct join *join, unsigned int cpu, const struct join_gap *gap)
 {
 	struct join_cpu *c = join_cpu(join, cpu);
-	size_t at;
+	struct join_gap *added;
 
 	if (!c)
 		return;
@@ -164,11 +196,10 @@ void join_gap(struct join *join, unsigned int cpu, const struct join_gap *gap)
 		return;
 	}
 	c->gaps = xgrow(c->gaps, c->n_gaps + 1, &c->gaps_room, sizeof(*c->gaps));
-	/* In order already, but for those of several threads. */
-	for (at = c->n_gaps++; at && c->gaps[at - 1].end > gap->end; at--)
-		c->gaps[at] = c->gaps[at - 1];
-	c->gaps[at] = *gap;
-	c->gaps[at].state = JOIN_NEW;
+	added = &c->gaps[c->n_gaps++];
+	*added = *gap;
+	added->state = JOIN_NEW;
+	c->disordered |= c->n_gaps > 1 && added[-1].end > added->end;
 	if (gap->off > c->off)
 		c->off = gap->off;
 }
@@ -290,17 +321,9 @@ static void charge(const struct join *join, struct join_cpu *c, struct join_gap 
 /* Has the CPU a gap at the same time? Its gaps do not overlap each other. */
 static const struct join_gap *gap_during(const struct join_cpu *c, uint64_t from, uint64_t until)
 {
-	size_t low = 0, high = c->n_gaps;
+	size_t i = first_gap(c, from);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->gaps[middle].end < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->n_gaps && c->gaps[low].start <= until ? &c->gaps[low] : NULL;
+	return i < c->n_gaps && c->gaps[i].start <= until ? &c->gaps[i] : NULL;
 }
 
 static void look_around(const struct join *join, struct join_cpu *c, struct join_gap *gap)
@@ -352,7 +375,7 @@ static void find_outside(const struct join *join, const struct join_cpu *c, stru
 	gap->outside = outside_find(what, gap->signs);
 }
 
-/* A copy with all that happened in the gap. */
+/* A copy with what happened in the gap. */
 static struct join_gap copy_gap(struct join_cpu *c, const struct join_gap *gap)
 {
 	struct join_gap copy = *gap;
@@ -363,6 +386,8 @@ static struct join_gap copy_gap(struct join_cpu *c, const struct join_gap *gap)
 		for (size_t i = 0; i < b->brk.n_parts; i++) {
 			if (!is_in(&b->brk.parts[i], gap))
 				continue;
+			if (copy.n_parts == JOIN_PARTS)
+				return copy;
 			copy.parts =
 				xgrow(copy.parts, copy.n_parts + 1, &room, sizeof(*copy.parts));
 			copy.parts[copy.n_parts++] = b->brk.parts[i];
@@ -410,6 +435,7 @@ static void charge_gaps(const struct join *join, uint64_t horizon, uint64_t hold
 	for (size_t i = 0; i < join->n_cpus; i++) {
 		struct join_cpu *c = &join->cpus[i];
 
+		order_gaps(c);
 		for (size_t g = 0; g < c->n_gaps; g++) {
 			struct join_gap *gap = &c->gaps[g];
 			uint64_t end = gap->end + gap->off;

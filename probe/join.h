@@ -29,6 +29,8 @@
 #define JOIN_HOLD_NS     1000000000u /* everything is there by then, or never will be */
 #define JOIN_TOGETHER_NS 100000000u  /* longer gaps may not be seen as at the same time */
 #define JOIN_KEPT        65536u      /* gaps, and breaks, on their way, of each CPU: at most */
+#define JOIN_PARTS       4096u       /* of a gap that is kept: at most, the first */
+#define JOIN_OFF_NS      10000000u   /* a gap is joined only if its time is known so well */
 
 enum join_state {
 	JOIN_NEW,
@@ -91,9 +93,10 @@ struct join_cpu {
 	struct join_gap *first;
 	size_t n_first, room_first;
 
-	struct join_gap *gaps;     /* on their way, in the order of their end */
+	struct join_gap *gaps; /* on their way; once they are joined in the order of their end */
 	struct join_break *breaks; /* the same */
 	size_t n_gaps, gaps_room, n_breaks, breaks_room;
+	bool disordered; /* gaps have come out of order */
 };
 
 struct join {

@@ -451,9 +451,16 @@ static void gaps_of_several_threads_on_a_cpu_are_put_in_order(void **state)
 	gap(&w, 0, ISOLPROBE_INTERRUPT, 50000, 55000);
 	gap(&w, 0, ISOLPROBE_INTERRUPT, 10000, 15000);
 	gap(&w, 0, ISOLPROBE_INTERRUPT, 30000, 35000);
+	join_settle(&w.join, 1);
 	assert_int_equal(w.join.cpus[0].gaps[0].start, 10000);
 	assert_int_equal(w.join.cpus[0].gaps[1].start, 30000);
 	assert_int_equal(w.join.cpus[0].gaps[2].start, 50000);
+	/* As many as there may be, each before those that are there. */
+	for (uint64_t i = JOIN_KEPT; w.join.cpus[0].n_gaps < JOIN_KEPT; i--)
+		gap(&w, 0, ISOLPROBE_INTERRUPT, i * 100000, i * 100000 + 5000);
+	join_finish(&w.join);
+	assert_int_equal(w.join.cpus[0].all.n, JOIN_KEPT);
+	assert_int_equal(w.join.cpus[0].first[0].start, 10000);
 	join_free(&w.join);
 }
 
@@ -600,7 +607,48 @@ static void a_ring_full_of_nonsense_is_passed_over(void **state)
 	look(&gw, &feed);
 	last_look(&gw, &feed);
 	assert_int_equal(gw.join.cpus[0].all.n, 0);
-	assert_int_equal(feed.reader.lost, 1);
+	/* Those on the CPU that is watched, and what was overwritten. */
+	assert_int_equal(feed.lost, GAP_RING - (GAP_RING + 2) / 3 + 1);
+	gap_watch_free(&gw);
+	trace_watch_free(&watch);
+}
+
+/* Who claims that all its gaps are at the same time would have each joined with all events. */
+static void gaps_of_one_thread_follow_each_other_and_their_time_is_known(void **state)
+{
+	static const struct tree_file files[] = { { "sys/devices/system/cpu/online", "0-1" },
+		                                  { NULL, NULL } };
+	_cleanup_tree_ struct tree *tree = tree_open(files);
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	static struct gap_ring ring = { .threshold = 1, .loop = 1 };
+	struct gap_feed feed = { .ring = &ring, .begin = clock_now() };
+	struct trace_watch watch = { .sys = &tree->sys };
+	struct tick_gap g = { .length = 1000, .cpu = 1, .what = ISOLPROBE_INTERRUPT };
+	struct gap_watch gw;
+
+	(void)state;
+	cpumask_set(&cpus, 1);
+	gap_watch_open(&gw, &watch, &cpus, 4);
+	for (int i = 0; i < 3; i++) {
+		look(&gw, &feed);
+		usleep(11000);
+	}
+	g.start = isolprobe_counter();
+	gap_ring_put(&ring, &g);
+	g.start += 500;
+	gap_ring_put(&ring, &g);
+	g.start += 501;
+	gap_ring_put(&ring, &g);
+	usleep(11000);
+	look(&gw, &feed);
+	assert_int_equal(gw.join.cpus[0].n_gaps, 2);
+	assert_int_equal(feed.lost, 1);
+	feed.off = JOIN_OFF_NS + 1;
+	g.start += 2000;
+	gap_ring_put(&ring, &g);
+	last_look(&gw, &feed);
+	assert_int_equal(gw.join.cpus[0].all.n, 2);
+	assert_int_equal(feed.lost, 2);
 	gap_watch_free(&gw);
 	trace_watch_free(&watch);
 }
@@ -675,6 +723,7 @@ int main(void)
 		cmocka_unit_test(points_that_are_too_near_are_not_led_on_from),
 		cmocka_unit_test(the_ring_keeps_what_it_has_room_for_and_counts_the_rest),
 		cmocka_unit_test(a_ring_full_of_nonsense_is_passed_over),
+		cmocka_unit_test(gaps_of_one_thread_follow_each_other_and_their_time_is_known),
 		cmocka_unit_test(gaps_of_the_counter_come_at_the_time_that_they_were),
 	};
 

@@ -214,6 +214,25 @@ static void a_slot_is_free_again_when_it_has_been_read(void **state)
 	assert_int_equal(w->loops.gaps.join.cpus[0].all.n, 3);
 }
 
+static void a_slot_is_free_again_when_its_thread_is_gone(void **state)
+{
+	struct world *w = *state;
+
+	usleep(11000);
+	begin(w, 7);
+	loop_watch_read(&w->loops);
+	assert_int_equal(w->keep.record->ticks[7].state, RECORD_TICK_RUNS);
+	/* Its number is another's now. */
+	tree_put(w->tree, "/proc/812/stat",
+	         "812 (other) R 1 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 78 0 0");
+	usleep(11000);
+	loop_watch_read(&w->loops);
+	assert_int_equal(w->keep.record->ticks[7].state, RECORD_TICK_LEFT);
+	assert_int_equal(w->keep.record->ticks[7].collected, 1);
+	assert_false(w->loops.loops[0].ended);
+	assert_non_null(w->loops.loops[0].record);
+}
+
 static void what_cannot_be_calculated_with_is_not_taken(void **state)
 {
 	static const struct clock_scale scales[] = { { 0, 0 }, { 1, 64 }, { 1, 4000000000u } };
@@ -285,6 +304,7 @@ int main(void)
 		TEST(a_gap_that_is_too_long_breaks_the_verdict_whoever_took_the_time),
 		TEST(a_gap_of_the_kernels_that_no_event_tells_of_leaves_nothing_kept),
 		TEST(a_slot_is_free_again_when_it_has_been_read),
+		TEST(a_slot_is_free_again_when_its_thread_is_gone),
 		TEST(what_cannot_be_calculated_with_is_not_taken),
 		TEST(nothing_that_the_command_writes_does_harm),
 		TEST(a_program_that_begins_without_end_fills_no_memory),
