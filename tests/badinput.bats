@@ -6,8 +6,7 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root"
-	[ "$(nproc --all)" -ge 2 ] || skip "needs two CPUs"
+	requires_root "runs change the machine" && requires_two_cpus || return 0
 	lock_machine
 	export CASES=$BATS_FILE_TMPDIR/cases HOME=$BATS_FILE_TMPDIR
 	unset CHISOL_PROFILE_PATH XDG_CONFIG_HOME SUDO_UID DOAS_USER PKEXEC_UID
@@ -21,11 +20,13 @@ teardown_file() {
 }
 
 setup() {
+	check_requirements
 	cd "$BATS_TEST_TMPDIR"
 	quick_look >before
 }
 
 teardown() {
+	check_requirements
 	rm -rf /run/chisol/9-9.journal /run/chisol/4194304-1.journal
 	diff before <(quick_look)
 }

@@ -11,6 +11,38 @@ lock_machine() { # in setup_file; without root nothing can be changed
 	flock 9
 }
 
+# In setup_file, where bats 1.8 takes a skip for a failure: "requires WHAT COMMAND... || return 0" has every test of the
+# file skipped, by check_requirements in setup and, if there is one, teardown.
+requires() {
+	"${@:2}" >/dev/null || { export UNMET="needs $1"; return 1; }
+}
+
+requires_root() { # WHY
+	requires "root: $1" [ "$(id -u)" = 0 ]
+}
+
+requires_two_cpus() {
+	requires "two CPUs" [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]
+}
+
+requires_trace_events() {
+	requires_root "trace events are root's" &&
+		requires "the machine's own pid namespace" [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]
+}
+
+check_requirements() {
+	[ -z "${UNMET-}" ] || skip "$UNMET"
+}
+
+setup() { # of files without one of their own
+	check_requirements
+}
+
+# In a test: a program that it needs.
+needs() { # PROGRAM
+	command -v "$1" >/dev/null || [ -x "$1" ] || skip "needs $1"
+}
+
 # Everything of the machine that chisol may touch, one "path: value" a line. Not whether the kernel found a
 # fault of its own: that stays, and the guests' no_complaint tells it by name.
 machine_snapshot() {

@@ -4,12 +4,12 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root: trace events are root's"
-	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] || skip "needs the machine's own pid namespace"
+	requires_trace_events || return 0
 	lock_machine
 }
 
 setup() {
+	check_requirements
 	cd "$BATS_TEST_TMPDIR"
 	"$CHISOL" --info -r json | jq -e '.trace_hold | startswith("not held")' || skip "somebody holds the trace events of this machine"
 }
@@ -17,10 +17,6 @@ setup() {
 teardown() {
 	[ -z "${RUN-}" ] || kill "$RUN"
 	end_holder
-}
-
-needs() {
-	command -v "$1" >/dev/null || [ -x "$1" ] || skip "needs $1"
 }
 
 start_holder() {

@@ -6,13 +6,14 @@ load helpers
 
 setup_file() {
 	ISOLPROBE=${ISOLPROBE:-$REPO/build/isolprobe}
-	[ -x "$ISOLPROBE" ] || skip "build/isolprobe is not built"
+	requires "build/isolprobe (make)" [ -x "$ISOLPROBE" ] || return 0
 	CPU=$(grep -o '[0-9]*$' /sys/devices/system/cpu/online)
 	export ISOLPROBE CPU
 	lock_machine # a run of another test might have that CPU for itself
 }
 
 setup() {
+	check_requirements
 	cd "$BATS_TEST_TMPDIR"
 	[ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip "needs a second CPU for the control thread"
 }

@@ -3,7 +3,7 @@
 load helpers
 
 setup_file() {
-	[ -x "$CHISOL" ] || skip "build/chisol is not built"
+	requires "build/chisol (make)" [ -x "$CHISOL" ] || return 0
 	"$CHISOL" --help >"$BATS_FILE_TMPDIR/help" 2>&1
 }
 

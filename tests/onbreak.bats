@@ -6,13 +6,12 @@ bats_require_minimum_version 1.5.0
 SPIN='i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root: trace events are root's"
-	[ "$(nproc)" -gt 1 ] || skip "needs two CPUs"
-	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] || skip "needs the machine's own pid namespace"
+	requires_trace_events && requires_two_cpus || return 0
 	lock_machine
 }
 
 setup() {
+	check_requirements
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

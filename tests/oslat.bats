@@ -3,9 +3,7 @@
 load helpers
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root: cpusets and interrupts are root's"
-	command -v oslat >/dev/null || skip "oslat (rt-tests) is not installed"
-	[ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip "needs two CPUs: one must stay for the system"
+	requires_root "cpusets and interrupts are root's" && requires "oslat (rt-tests)" command -v oslat && requires_two_cpus || return 0
 	CPU=$(grep -o '[0-9]*$' /sys/devices/system/cpu/online)
 	export CPU
 	lock_machine

@@ -4,9 +4,7 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root: trace events are root's"
-	[ "$(nproc)" -gt 1 ] || skip "needs two CPUs"
-	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] || skip "needs the machine's own pid namespace"
+	requires_trace_events && requires_two_cpus || return 0
 	lock_machine
 	cd "$BATS_FILE_TMPDIR" || return
 	command -v oslat >/dev/null || return 0
@@ -17,10 +15,6 @@ setup_file() {
 		echo $? >status
 		[ "$(jq '.probe.cpus[0].unseen' json)" != 0 ] || break
 	done
-}
-
-needs() {
-	command -v "$1" >/dev/null || [ -x "$1" ] || skip "needs $1"
 }
 
 # The counts of a JSON report's first CPU: seen CAUSE..., summed up.

@@ -5,13 +5,13 @@ bats_require_minimum_version 1.5.0
 load helpers
 
 setup_file() {
-	[ "$(nproc --all)" -gt 1 ] || skip "needs two CPUs"
-	[ "$(uname -r | cut -d. -f1)" -gt 5 ] || skip "needs Linux 5.9"
+	requires_two_cpus && requires "Linux 5.9" [ "$(uname -r | cut -d. -f1)" -gt 5 ] || return 0
 	lock_machine # the runs of others take CPU 1
 	make -s -C "$REPO" all build/tests/tools/{habits,isolkernel,isolstate,prctlcheck}
 }
 
 setup() {
+	check_requirements
 	HABITS=$REPO/build/tests/tools/habits
 	cd "$BATS_TEST_TMPDIR"
 }

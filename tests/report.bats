@@ -4,8 +4,7 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root: the runs change vm.stat_interval and interrupts"
-	[ "$(nproc --all)" -gt 1 ] || skip "needs two CPUs"
+	requires_root "the runs change vm.stat_interval and interrupts" && requires_two_cpus || return 0
 	lock_machine
 	cd "$BATS_FILE_TMPDIR" || return
 	# one run that changes the machine, told in both ways, for several tests

@@ -6,17 +6,19 @@ load helpers
 FILE=/proc/sys/vm/stat_interval
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	requires_root "runs change the machine" || return 0
 	lock_machine
 }
 
 setup() {
+	check_requirements
 	cd "$BATS_TEST_TMPDIR" || return
 	before=$(<$FILE)
 	pids=()
 }
 
 teardown() {
+	check_requirements
 	kill -9 "${pids[@]}" 2>/dev/null || true
 	"$CHISOL" --restore >/dev/null
 	[ "$(<$FILE)" = "$before" ]
