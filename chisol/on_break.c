@@ -26,7 +26,7 @@ static void note_break(void *ctx, const struct isolation_break *brk)
 	struct on_break *ob = ctx;
 	unsigned int whose = brk->by->self ? ON_BREAK_OF_SELF : ON_BREAK_OF_FOREIGN;
 
-	if (brk->start < ob->watch->began + ob->watch->grace ||
+	if (brk->ending || brk->start < ob->watch->began + ob->watch->grace ||
 	    brk->end - brk->start <= ob->req->probe.on_break_over * 1000ull ||
 	    !(ob->req->probe.on_break_of & whose))
 		return;

@@ -312,13 +312,14 @@ static json_t *json_watched_cpu(const struct watched_cpu *cpu, const struct trac
 	_cleanup_verdict_ struct verdict verdict;
 
 	verdict_of_cpu(&verdict, cpu, tw, req);
-	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu", (int)cpu->cpu,
-	                 "verdict", verdict_name(verdict.state), "reasons",
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu",
+	                 (int)cpu->cpu, "verdict", verdict_name(verdict.state), "reasons",
 	                 json_strings(&verdict.reasons), "lost_events", json_count(cpu->lost),
 	                 "unseen", json_count(cpu->unseen.n), "unseen_ns",
 	                 json_count(cpu->unseen.total), "foreign", json_break_count(&cpu->foreign),
 	                 "self", json_break_count(&cpu->self), "startup",
-	                 json_break_count(&cpu->startup), "causes", json_causes(cpu, tw));
+	                 json_break_count(&cpu->startup), "ending", json_break_count(&cpu->ending),
+	                 "causes", json_causes(cpu, tw));
 }
 
 static json_t *json_on_break(const struct run_report *report)

@@ -41,6 +41,38 @@ static int by_start(const void *a, const void *b)
 	return (int)x->depth - (int)y->depth;
 }
 
+void break_copy(struct isolation_break *to, const struct isolation_break *from)
+{
+	*to = *from;
+	to->parts = xcalloc(from->n_parts, sizeof(*from->parts));
+	memcpy(to->parts, from->parts, from->n_parts * sizeof(*from->parts));
+	to->by = to->parts + (from->by - from->parts);
+}
+
+/* The thread came back from the kernel, or has ended there. */
+static void end_stay(struct break_tracker *t, bool ended)
+{
+	for (size_t i = 0; i < t->n_held; i++) {
+		t->held[i].ending = ended;
+		t->env->on_break(t->env->ctx, &t->held[i]);
+		free(t->held[i].parts);
+	}
+	t->n_held = 0;
+	t->stay = 0;
+}
+
+static void tell_break(struct break_tracker *t, const struct isolation_break *brk)
+{
+	if (t->n_held == BREAK_HELD)
+		end_stay(t, false);
+	if (!t->stay || brk->start < t->stay) {
+		t->env->on_break(t->env->ctx, brk);
+		return;
+	}
+	t->held = xgrow(t->held, t->n_held + 1, &t->held_room, sizeof(*t->held));
+	break_copy(&t->held[t->n_held++], brk);
+}
+
 static void finish_break(struct break_tracker *t)
 {
 	struct isolation_break brk = { .cpu = t->cpu,
@@ -57,7 +89,7 @@ static void finish_break(struct break_tracker *t)
 			if (!t->parts[i].depth && (!brk.by || outranks(&t->parts[i], brk.by)))
 				brk.by = &t->parts[i];
 		if (brk.by)
-			t->env->on_break(t->env->ctx, &brk);
+			tell_break(t, &brk);
 	}
 	t->open = t->cut = false;
 	t->n_parts = t->omitted = 0;
@@ -174,6 +206,10 @@ static void enter(struct break_tracker *t, const struct trace_event *event)
 	if (t->n_frames && t->frames[t->n_frames - 1].source == event->source &&
 	    t->frames[t->n_frames - 1].number == event->number)
 		close_frame(t, t->latest[t->n_frames - 1], true);
+	if (event->source == TRACE_KERNEL) {
+		end_stay(t, false);
+		t->stay = is_own(t, event->pid) ? event->time : 0;
+	}
 	/* What the command asked for and what came in between are told apart by the latter. */
 	if (event->source != TRACE_KERNEL && t->n_frames == 1 &&
 	    t->frames[0].source == TRACE_KERNEL) {
@@ -193,6 +229,8 @@ static void leave(struct break_tracker *t, const struct trace_event *event)
 {
 	unsigned int i = t->n_frames;
 
+	if (event->source == TRACE_KERNEL)
+		end_stay(t, false);
 	while (i && (t->frames[i - 1].source != event->source ||
 	             t->frames[i - 1].number != event->number))
 		i--;
@@ -264,7 +302,7 @@ static void end_wait(struct break_tracker *t, uint64_t time)
 	t->taken.end = time;
 	cause_find(&t->taken, t->env->symbols);
 	t->env->on_part(t->env->ctx, t->cpu, &t->taken);
-	t->env->on_break(t->env->ctx, &brk);
+	tell_break(t, &brk);
 }
 
 /* A thread of the command gives the CPU to one that is none. */
@@ -273,7 +311,6 @@ static void go_off(struct break_tracker *t, const struct trace_event *event)
 	bool asleep = event->state & ~(uint64_t)STATE_PREEMPTED;
 
 	if (event->state & STATE_ENDED) {
-		finish_break(t);
 		t->state = BREAK_UNUSED;
 		return;
 	}
@@ -331,6 +368,9 @@ static void switch_task(struct break_tracker *t, const struct trace_event *event
 	/* Interrupts do not switch tasks. On PREEMPT_RT softirqs may be switched out. */
 	while (t->n_frames)
 		close_frame(t, event->time, t->frames[t->n_frames - 1].source != TRACE_KERNEL);
+	if (event->state & STATE_ENDED)
+		finish_break(t);
+	end_stay(t, event->state & STATE_ENDED);
 	could_go_on = !(event->state & ~(uint64_t)STATE_PREEMPTED);
 	if (t->state == BREAK_ON && !own)
 		go_off(t, event);
@@ -370,6 +410,7 @@ static void settle_state(struct break_tracker *t, const struct trace_event *even
 	own = is_own(t, event->pid);
 	if (t->current >= 0 && event->pid != t->current) {
 		t->env->on_unseen(t->env->ctx, t->cpu, t->told, event->time);
+		end_stay(t, false);
 		if (t->state == BREAK_OFF && own) {
 			t->frames[0].cut = true;
 			end_turn(t, event->time, true);
@@ -421,6 +462,7 @@ void break_tracker_lost(struct break_tracker *t)
 		close_frame(t, t->latest[t->n_frames - 1], true);
 	t->cut = true;
 	finish_break(t);
+	end_stay(t, false);
 	t->waits = 0;
 	t->current = -1;
 	t->state = BREAK_UNKNOWN;
@@ -437,5 +479,21 @@ void break_tracker_end(struct break_tracker *t, uint64_t time)
 	while (t->n_frames)
 		close_frame(t, time, true);
 	finish_break(t);
+	end_stay(t, true);
 	t->state = BREAK_UNKNOWN;
+}
+
+uint64_t break_tracker_since(const struct break_tracker *t)
+{
+	if (t->n_held)
+		return t->held[0].start;
+	return t->open ? t->start : UINT64_MAX;
+}
+
+void break_tracker_free(struct break_tracker *t)
+{
+	for (size_t i = 0; i < t->n_held; i++)
+		free(t->held[i].parts);
+	free(t->held);
+	*t = (struct break_tracker){ 0 };
 }

@@ -12,6 +12,10 @@
  * Everything else is listed as its parts. What begins within BREAK_JOIN_NS after the end of another
  * belongs to the same entry into the kernel, and to the same break.
  *
+ * Where the kernel tells when a thread leaves user mode (nohz_full CPUs), breaks of which the
+ * thread does not come back are marked: they are of its end, as when a process frees its memory.
+ * They are told when that is known.
+ *
  * One tracker per CPU; it is fed with the CPU's events in the order of time.
  */
 #ifndef PROBE_BREAK_H
@@ -22,6 +26,7 @@
 #define BREAK_JOIN_NS 5000u
 #define BREAK_PARTS   256 /* more are counted only */
 #define BREAK_DEPTH   16
+#define BREAK_HELD    1024 /* a stay in the kernel of more breaks is not taken for an end */
 
 struct isolation_break {
 	unsigned int cpu;
@@ -30,7 +35,8 @@ struct isolation_break {
 	struct part *parts;    /* in the order of their begin */
 	size_t n_parts;
 	size_t omitted;
-	bool cut; /* records are missing in it, or it had not ended when the command had */
+	bool cut;    /* records are missing in it, or it had not ended when the command had */
+	bool ending; /* the thread did not come back from the kernel */
 };
 
 /* What a tracker asks and tells. */
@@ -69,6 +75,9 @@ struct break_tracker {
 	size_t n_parts, omitted;
 	uint64_t start, end; /* of the break that is being made */
 	bool open, cut;
+	uint64_t stay;                /* in the kernel, since then; 0: no, or it is not told */
+	struct isolation_break *held; /* of the stay, not told as yet; parts owned */
+	size_t n_held, held_room;
 	pid_t current;      /* by the last switch; -1: not known */
 	uint64_t told;      /* the last event */
 	uint64_t unmatched; /* ends without a begin */
@@ -82,5 +91,11 @@ void break_tracker_lost(struct break_tracker *t);
 void break_tracker_passed(struct break_tracker *t, uint64_t time);
 /* The end of the watch. */
 void break_tracker_end(struct break_tracker *t, uint64_t time);
+/* When the first break began that is not told as yet; UINT64_MAX: there is none. */
+uint64_t break_tracker_since(const struct break_tracker *t);
+void break_tracker_free(struct break_tracker *t);
+
+/* With parts of its own, which the caller frees. */
+void break_copy(struct isolation_break *to, const struct isolation_break *from);
 
 #endif

@@ -35,7 +35,7 @@ static void look_at_watch(struct gap_watch *gw, uint64_t horizon)
 
 		if (!c)
 			continue;
-		c->open_since = w->tracker.open ? w->tracker.start : UINT64_MAX;
+		c->open_since = break_tracker_since(&w->tracker);
 		if (w->lost != gw->lost[i])
 			join_lost(&gw->join, w->cpu, gw->horizon, horizon);
 		gw->lost[i] = w->lost;

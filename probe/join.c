@@ -175,13 +175,11 @@ void join_break(struct join *join, const struct isolation_break *brk)
 		drop_breaks(c, 0, JOIN_KEPT / 2);
 	c->breaks = xgrow(c->breaks, c->n_breaks + 1, &c->breaks_room, sizeof(*c->breaks));
 	b = &c->breaks[c->n_breaks];
-	*b = (struct join_break){ .brk = *brk, .latest = brk->end };
+	*b = (struct join_break){ .latest = brk->end };
 	if (c->n_breaks && b[-1].latest > b->latest)
 		b->latest = b[-1].latest;
 	c->n_breaks++;
-	b->brk.parts = xcalloc(brk->n_parts, sizeof(*brk->parts));
-	memcpy(b->brk.parts, brk->parts, brk->n_parts * sizeof(*brk->parts));
-	b->brk.by = b->brk.parts + (brk->by - brk->parts);
+	break_copy(&b->brk, brk);
 }
 
 void join_gap(struct join *join, unsigned int cpu, const struct join_gap *gap)

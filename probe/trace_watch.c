@@ -82,7 +82,7 @@ static void add_break(struct break_count *count, uint64_t length)
 /* A sorted list, of which the shortest falls out. */
 static void keep_worst(struct trace_watch *tw, const struct isolation_break *brk)
 {
-	struct isolation_break copy = *brk;
+	struct isolation_break copy;
 	uint64_t length = brk->end - brk->start;
 	size_t at = tw->n_worst;
 
@@ -92,9 +92,7 @@ static void keep_worst(struct trace_watch *tw, const struct isolation_break *brk
 		return;
 	if (tw->n_worst == WATCH_WORST)
 		free(tw->worst[--tw->n_worst].parts);
-	copy.parts = xcalloc(brk->n_parts, sizeof(*copy.parts));
-	memcpy(copy.parts, brk->parts, brk->n_parts * sizeof(*copy.parts));
-	copy.by = copy.parts + (brk->by - brk->parts);
+	break_copy(&copy, brk);
 	memmove(&tw->worst[at + 1], &tw->worst[at], (tw->n_worst - at) * sizeof(*tw->worst));
 	tw->worst[at] = copy;
 	tw->n_worst++;
@@ -113,6 +111,10 @@ static void on_break(void *ctx, const struct isolation_break *brk)
 		return;
 	if (brk->start < tw->began + tw->grace) {
 		add_break(&cpu->startup, length);
+		return;
+	}
+	if (brk->ending) {
+		add_break(&cpu->ending, length);
 		return;
 	}
 	if (!count->breaks++)
@@ -258,8 +260,10 @@ void trace_watch_free(struct trace_watch *tw)
 {
 	trace_events_close(&tw->events);
 	symbols_free(&tw->symbols);
-	for (size_t i = 0; i < tw->n_cpus; i++)
+	for (size_t i = 0; i < tw->n_cpus; i++) {
+		break_tracker_free(&tw->cpus[i].tracker);
 		free(tw->cpus[i].causes);
+	}
 	drop_worst(tw);
 	free(tw->cpus);
 	free(tw->listeners);

@@ -29,6 +29,7 @@ struct watched_cpu {
 	struct cause_count *causes; /* one for each row of causes[] */
 	struct break_count foreign, self;
 	struct break_count startup; /* within the grace at the start: in no other count */
+	struct break_count ending;  /* while a thread of the command ended: the same */
 	uint64_t lost;              /* records */
 	struct break_count unseen;  /* stretches of time that the kernel told nothing of */
 	uint64_t loop_longest;      /* ns: gap of a loop that is not its own doing (loop_watch.h) */

@@ -17,7 +17,7 @@ struct world {
 	struct break_env env;
 	struct break_tracker tracker;
 	pid_t current;
-	char *told;   /* "CAUSE START-END[!][~](PART...) " */
+	char *told;   /* "CAUSE START-END[!][~][$](PART...) " */
 	char *unseen; /* "START-END " */
 	size_t parts_seen, shared_seen;
 };
@@ -67,8 +67,9 @@ static void world_on_break(void *ctx, const struct isolation_break *brk)
 {
 	struct world *w = ctx;
 
-	append(&w->told, "%s %llu-%llu%s%s(", brk->by->cause->code, (unsigned long long)brk->start,
-	       (unsigned long long)brk->end, brk->by->self ? "!" : "", brk->cut ? "~" : "");
+	append(&w->told, "%s %llu-%llu%s%s%s(", brk->by->cause->code,
+	       (unsigned long long)brk->start, (unsigned long long)brk->end,
+	       brk->by->self ? "!" : "", brk->cut ? "~" : "", brk->ending ? "$" : "");
 	for (size_t i = 0; i < brk->n_parts; i++)
 		append(&w->told, "%s%u:%s", i ? " " : "", brk->parts[i].depth,
 		       brk->parts[i].cause->code);
@@ -121,6 +122,7 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
+	break_tracker_free(&w->tracker);
 	free(w->told);
 	free(w->unseen);
 	free(w);
@@ -484,6 +486,54 @@ static void a_thread_that_is_moved_away_ends_its_break(void **state)
 	expect(w, "migration 1000-7000(0:stopper 0:migration) sleep 50000-60000!(0:sleep 1:task) ");
 }
 
+static void tick(struct world *w, uint64_t time)
+{
+	enter(w, time, TRACE_TIMER);
+	function(w, time + 10, TICK);
+	leave(w, time + 1000, TRACE_TIMER);
+}
+
+static void breaks_after_a_thread_last_left_user_mode_are_of_its_end(void **state)
+{
+	struct world *w = *state;
+
+	tick(w, 10000);
+	enter(w, 20000, TRACE_KERNEL);
+	tick(w, 30000);
+	tick(w, 40000);
+	break_tracker_passed(&w->tracker, 50000);
+	assert_int_equal(break_tracker_since(&w->tracker), 30000);
+	leave(w, 60000, TRACE_KERNEL);
+	assert_int_equal(break_tracker_since(&w->tracker), UINT64_MAX);
+	tick(w, 70000);
+	enter(w, 80000, TRACE_KERNEL);
+	tick(w, 90000);
+	to(w, 100000, OWN, 0, OTHER, "other", 120);
+	to(w, 110000, OTHER, 1, OWN, "app", 120);
+	leave(w, 120000, TRACE_KERNEL);
+	enter(w, 130000, TRACE_KERNEL);
+	tick(w, 140000);
+	to(w, 150000, OWN, 0x10, OTHER, "other", 120); /* it has ended */
+	expect(w, "tick 10000-11000(0:tick) tick 30000-31000(0:tick) tick 40000-41000(0:tick) "
+	          "tick 70000-71000(0:tick) tick 90000-91000(0:tick) "
+	          "task 100000-110000(0:task) tick 140000-141000$(0:tick) ");
+}
+
+static void a_stay_of_very_many_breaks_is_no_end(void **state)
+{
+	struct world *w = *state;
+	size_t ticks = BREAK_HELD + 10, told = 0;
+
+	enter(w, 20000, TRACE_KERNEL);
+	for (size_t i = 0; i < ticks; i++)
+		tick(w, 30000 + 10000 * i);
+	break_tracker_end(&w->tracker, 100000000);
+	for (const char *at = w->told; (at = strstr(at, "tick ")); at++)
+		told++;
+	assert_int_equal(told, ticks);
+	assert_null(strchr(w->told, '$'));
+}
+
 static void a_break_is_told_once_nothing_can_join_it(void **state)
 {
 	struct world *w = *state;
@@ -628,6 +678,8 @@ int main(void)
 		TEST(a_task_of_which_nothing_is_told_is_noticed),
 		TEST(what_has_not_ended_ends_with_the_run),
 		TEST(a_thread_that_is_moved_away_ends_its_break),
+		TEST(breaks_after_a_thread_last_left_user_mode_are_of_its_end),
+		TEST(a_stay_of_very_many_breaks_is_no_end),
 		TEST(a_break_is_told_once_nothing_can_join_it),
 		TEST(a_break_of_very_many_parts_keeps_the_longest_turn),
 		TEST(any_stream_is_survived),

@@ -194,6 +194,24 @@ static void the_grace_at_the_start_does_not_count(void **state)
 	expect(w, "broken; 12.0 ppm of the time lost, 10 ppm allowed");
 }
 
+static void the_end_of_a_thread_does_not_count(void **state)
+{
+	struct world *w = *state;
+	struct part part = { .source = TRACE_TIMER, .cause = &causes[0] };
+	const struct isolation_break brk = { .cpu = 1,
+		                             .start = BEGAN + 100,
+		                             .end = BEGAN + 200,
+		                             .by = &part,
+		                             .parts = &part,
+		                             .n_parts = 1,
+		                             .ending = true };
+
+	w->tw.env.on_break(&w->tw, &brk);
+	expect(w, "kept");
+	assert_int_equal(w->tw.cpus[0].ending.n, 1);
+	assert_int_equal(w->tw.n_worst, 0);
+}
+
 static void a_run_that_ends_within_the_grace_lost_nothing(void **state)
 {
 	struct world *w = *state;
@@ -337,6 +355,7 @@ int main(void)
 		TEST(own_doing_is_ignored_unless_it_is_to_count),
 		TEST(what_counts_is_the_longest_of_both),
 		TEST(the_grace_at_the_start_does_not_count),
+		TEST(the_end_of_a_thread_does_not_count),
 		TEST(a_run_that_ends_within_the_grace_lost_nothing),
 		TEST(a_loop_that_was_blind_for_too_long_is_inconclusive),
 		TEST(what_was_before_the_start_is_not_the_commands),
