@@ -50,9 +50,12 @@
 	}
 
 #define V1_ROOT "sys/fs/cgroup/cpuset"
-#define V1_FILES                                                                               \
-	{ "proc/self/mountinfo", V1_MOUNT("rw") }, { "proc/self/cgroup", "3:cpuset:/\n0::/" }, \
-		{ V1_ROOT "/release_agent", "" }, V1_SET(V1_ROOT, "0-7", "1")
+#define V1_PLACE                                       \
+	{ "proc/self/mountinfo", V1_MOUNT("rw") },     \
+	{                                              \
+		"proc/self/cgroup", "3:cpuset:/\n0::/" \
+	}
+#define V1_FILES V1_PLACE, { V1_ROOT "/release_agent", "" }, V1_SET(V1_ROOT, "0-7", "1")
 #define V2_FILES(release)                                                        \
 	MACHINE(release), { "proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup") }, \
 		{ "proc/self/cgroup", "0::/user.slice" },                        \
@@ -522,8 +525,7 @@ static void v1_says_what_a_set_above_lacks(void **state)
 {
 	static const struct tree_file files[] = {
 		MACHINE("6.1.0"),
-		{ "proc/self/mountinfo", V1_MOUNT("rw") },
-		{ "proc/self/cgroup", "3:cpuset:/" },
+		V1_PLACE,
 		V1_SET(V1_ROOT, "0-2", "1"),
 		{ 0 },
 	};
@@ -538,8 +540,7 @@ static void v1_in_a_container_cannot_stop_balancing(void **state)
 {
 	static const struct tree_file files[] = {
 		MACHINE("6.1.0"),
-		{ "proc/self/mountinfo", V1_MOUNT("rw") },
-		{ "proc/self/cgroup", "3:cpuset:/" },
+		V1_PLACE,
 		V1_SET(V1_ROOT, "0-7", "1"),
 		{ 0 },
 	};
