@@ -2,13 +2,13 @@
 #include "report_loops.h"
 #include "report_probe.h"
 
-#include "utc.h"
+#include "../isolcore/utc.h"
 
 #include <sys/wait.h>
 
 static json_t *json_when(const struct timespec *when)
 {
-	_cleanup_free_ char *text = utc_text(when);
+	_cleanup_free_ char *text = utc_text_ms(when);
 
 	return json_string(text);
 }

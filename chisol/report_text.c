@@ -5,7 +5,7 @@
 #include "report_loops.h"
 #include "report_probe.h"
 #include "setting.h"
-#include "utc.h"
+#include "../isolcore/utc.h"
 
 #include <sys/wait.h>
 
@@ -25,7 +25,7 @@ static char *outcome_words(const struct run_report *report)
 
 	if (!result || !result->started)
 		return xasprintf("not started");
-	began = utc_text(&result->began);
+	began = utc_text_ms(&result->began);
 	seconds = (double)result->elapsed_ns / 1e9;
 	if (WIFSIGNALED(result->wait_status)) {
 		int sig = WTERMSIG(result->wait_status);

@@ -2,7 +2,7 @@
 #include "watch.h"
 
 #include "../isolcore/irq.h"
-#include "utc.h"
+#include "../isolcore/utc.h"
 
 #define COUNT_NS    500000u
 #define COUNT_TRIES 20u
@@ -37,7 +37,7 @@ static void warn(struct watch *watch, size_t n, const char *what)
 	if (!n)
 		return;
 	clock_gettime(CLOCK_REALTIME, &when);
-	now = utc_text(&when);
+	now = utc_text_ms(&when);
 	namelist_take(&watch->warnings,
 	              xasprintf("%zu %s%s found at %s", n, what, n == 1 ? "" : "s", now));
 }

@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "state.h"
+#include "utc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,17 +149,6 @@ static char *command_line(char **argv)
 	return presentable(text);
 }
 
-static char *utc_now(void)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-	char text[sizeof("2147483647-12-31T23:59:59Z")];
-
-	if (!gmtime_r(&now, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		return xstrdup("");
-	return xstrdup(text);
-}
-
 static json_t *pack_header(const struct journal *j)
 {
 	_cleanup_free_ char *cpus = cpumask_list(&j->cpus);
@@ -293,7 +283,7 @@ int journal_create(struct journal *j, const struct system *sys, const struct req
 		.order = order,
 		.command = command_line(req->argv),
 		.profiles = req->profile.names ? presentable(req->profile.names) : NULL,
-		.started = utc_now(),
+		.started = utc_text(time(NULL)),
 	};
 	if (req->cpus.claimed)
 		cpumask_copy(&j->cpus, &req->cpus.workload);

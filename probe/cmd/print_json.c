@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "print.h"
 
+#include "../../isolcore/utc.h"
 #include "../join_json.h"
 
 #define SCHEMA 1 /* raised when a key goes or changes its meaning */
@@ -29,11 +30,8 @@ static void set_cpus(json_t *object, const char *key, const struct cpumask *cpus
 
 static void set_time(json_t *object, const char *key, time_t when)
 {
-	char text[64] = "";
-	struct tm utc;
+	_cleanup_free_ char *text = utc_text(when);
 
-	if (gmtime_r(&when, &utc))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	set_text(object, key, text);
 }
 
