@@ -102,9 +102,7 @@ static void take_signals(sigset_t *set)
 /* Where the machine's own work is done; everywhere if it has no such place. */
 static void find_place(const struct machine *m, struct cpumask *cpus)
 {
-	cpumask_copy(cpus, &m->online);
-	cpumask_andnot(cpus, &m->isolated);
-	cpumask_andnot(cpus, &m->nohz_full);
+	machine_housekeeping(cpus, m);
 	if (cpumask_empty(cpus))
 		cpumask_copy(cpus, &m->online);
 }

@@ -178,9 +178,7 @@ static int read_nohz_full(struct piece *piece, const char *arg, struct error *er
 static int read_housekeeping(struct piece *piece, const char *arg, struct error *err)
 {
 	(void)arg, (void)err;
-	cpumask_copy(&piece->cpus, &piece->sys->machine.online);
-	cpumask_andnot(&piece->cpus, &piece->sys->machine.isolated);
-	cpumask_andnot(&piece->cpus, &piece->sys->machine.nohz_full);
+	machine_housekeeping(&piece->cpus, &piece->sys->machine);
 	return 0;
 }
 

@@ -112,6 +112,13 @@ bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsign
 	return m->kernel_major > major || (m->kernel_major == major && m->kernel_minor >= minor);
 }
 
+void machine_housekeeping(struct cpumask *cpus, const struct machine *m)
+{
+	cpumask_copy(cpus, &m->online);
+	cpumask_andnot(cpus, &m->isolated);
+	cpumask_andnot(cpus, &m->nohz_full);
+}
+
 bool system_all_offline(const struct system *sys, const struct cpumask *cpus)
 {
 	_cleanup_cpumask_ struct cpumask online = CPUMASK_INIT;

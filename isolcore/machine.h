@@ -42,6 +42,9 @@ void system_close(struct system *sys);
 /* Is the kernel at least major.minor? */
 bool machine_kernel_at_least(const struct machine *m, unsigned int major, unsigned int minor);
 
+/* The online CPUs that nothing took out at boot: neither isolated nor nohz_full. */
+void machine_housekeeping(struct cpumask *cpus, const struct machine *m);
+
 /* Are all of the CPUs offline now? Read anew: machine.online is of the start. */
 bool system_all_offline(const struct system *sys, const struct cpumask *cpus);
 

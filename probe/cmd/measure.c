@@ -227,9 +227,8 @@ static int leave_measured(struct run *run, const struct arguments *args, const s
 		}
 		cpumask_andnot(&run->control, &keep_off);
 		/* Rather a CPU that nobody wanted quiet. */
-		cpumask_copy(&wanted, &run->control);
-		cpumask_andnot(&wanted, &sys->machine.isolated);
-		cpumask_andnot(&wanted, &sys->machine.nohz_full);
+		machine_housekeeping(&wanted, &sys->machine);
+		cpumask_and(&wanted, &run->control);
 		if (!cpumask_empty(&wanted))
 			cpumask_copy(&run->control, &wanted);
 	}
