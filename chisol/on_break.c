@@ -41,11 +41,6 @@ static void note_break(void *ctx, const struct isolation_break *brk)
 	memcpy(ob->found.text, brk->by->text, sizeof(ob->found.text));
 }
 
-static void note_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
-{
-	(void)ctx, (void)cpu, (void)start, (void)end; /* what was not seen is no break */
-}
-
 /* Opened early: a mount of tracefs that nobody else sees is gone with the last descriptor. */
 static int open_tracing(struct on_break *ob, struct error *err)
 {
@@ -66,7 +61,8 @@ void on_break_begin(struct on_break *ob, const struct system *sys, const struct 
                     struct trace_watch *watch, struct namelist *warnings)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	const struct trace_listener listener = { ob, note_break, note_unseen };
+	/* What was not seen is no break. */
+	const struct trace_listener listener = { ob, note_break, NULL };
 
 	*ob = (struct on_break)ON_BREAK_INIT;
 	/* The text was checked when it was read. */

@@ -8,16 +8,11 @@ static void on_break(void *ctx, const struct isolation_break *brk)
 	join_break(&gw->join, brk);
 }
 
-/* Gaps of that time are told by their class, and are not charged by this. */
-static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
-{
-	(void)ctx, (void)cpu, (void)start, (void)end;
-}
-
 void gap_watch_open(struct gap_watch *gw, struct trace_watch *watch, const struct cpumask *cpus,
                     size_t keep)
 {
-	const struct trace_listener listener = { gw, on_break, on_unseen };
+	/* Gaps of time that was not seen are told by their class, and are not charged by that. */
+	const struct trace_listener listener = { gw, on_break, NULL };
 
 	*gw = (struct gap_watch){ .watch = watch };
 	outside_open(&gw->outside, watch->sys, cpus);

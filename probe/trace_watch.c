@@ -138,7 +138,8 @@ static void on_unseen(void *ctx, unsigned int cpu, uint64_t start, uint64_t end)
 		start = tw->began;
 	add_break(&find_cpu(tw, cpu)->unseen, end - start);
 	for (size_t i = 0; i < tw->n_listeners; i++)
-		tw->listeners[i].on_unseen(tw->listeners[i].ctx, cpu, start, end);
+		if (tw->listeners[i].on_unseen)
+			tw->listeners[i].on_unseen(tw->listeners[i].ctx, cpu, start, end);
 }
 
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,

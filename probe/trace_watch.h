@@ -44,7 +44,7 @@ struct trace_listener {
 	void *ctx;
 	/* Those that begin before the watch, too: a command may run a moment before that. */
 	void (*on_break)(void *ctx, const struct isolation_break *brk);
-	/* A stretch of time of which the kernel told nothing. */
+	/* A stretch of time of which the kernel told nothing. NULL: it is not to be told. */
 	void (*on_unseen)(void *ctx, unsigned int cpu, uint64_t start, uint64_t end);
 };
 
