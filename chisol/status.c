@@ -38,6 +38,7 @@ struct told {
 
 struct tale {
 	struct run_list list;
+	struct others_runs others;
 	struct told *runs; /* one for each of the list */
 	bool own;          /* one is of this process: it ran out of memory */
 };
@@ -58,6 +59,7 @@ static void tale_free(struct tale *tale)
 	}
 	free(tale->runs);
 	run_list_free(&tale->list);
+	others_runs_free(&tale->others);
 }
 #define _cleanup_tale_ _cleanup_(tale_free)
 
@@ -158,6 +160,20 @@ static json_t *json_told(const struct told *told, bool restoring)
 	return json;
 }
 
+static json_t *json_others(const struct others_runs *others)
+{
+	json_t *users = json_array();
+
+	for (size_t i = 0; i < others->n; i++) {
+		json_t *user = json_object();
+
+		json_object_set_new(user, "user", json_count(others->users[i].user));
+		json_object_set_new(user, "runs", json_count(others->users[i].n));
+		json_array_append_new(users, user);
+	}
+	return users;
+}
+
 static int print_json(FILE *out, const struct tale *tale, bool restoring, pid_t holder,
                       struct error *err)
 {
@@ -169,9 +185,11 @@ static int print_json(FILE *out, const struct tale *tale, bool restoring, pid_t 
 		json_array_append_new(runs, json_told(&tale->runs[i], restoring));
 	json_object_set_new(document, "runs", runs);
 	json_object_set_new(document, "unreadable", json_strings(&tale->list.bad));
-	if (!restoring)
+	if (!restoring) {
 		json_object_set_new(document, "trace_holder",
 		                    holder ? json_count((unsigned long long)holder) : json_null());
+		json_object_set_new(document, "other_users", json_others(&tale->others));
+	}
 	rc = json_print(out, document);
 	return rc ? error_errno(err, -rc, "cannot print the runs") : 0;
 }
@@ -228,8 +246,15 @@ static void print_status(FILE *out, const struct tale *tale, pid_t holder)
 			print_status_line(out, &told->lines[k]);
 		n_dead += told->state == RUN_DEAD;
 	}
-	if (!tale->list.n)
+	if (!tale->list.n && !tale->others.n)
 		fputs("There are no runs.\n", out);
+	for (size_t i = 0; i < tale->others.n; i++) {
+		const struct others_run *other = &tale->others.users[i];
+
+		fprintf(out, "User %u has %zu run%s; chisol --status as that user tells of %s.\n",
+		        other->user, other->n, other->n == 1 ? "" : "s",
+		        other->n == 1 ? "it" : "them");
+	}
 	if (holder)
 		fprintf(out, "Process %d holds the trace events (--hold-trace).\n", (int)holder);
 	if (n_dead)
@@ -245,6 +270,7 @@ int status_print(enum report_format format, const struct system *sys, FILE *out,
 
 	if (tale_begin(&tale, sys, err))
 		return EXIT_CHISOL;
+	others_runs_find(&tale.others, sys);
 	look_after = tale.list.bad.n;
 	for (size_t i = 0; i < tale.list.n; i++) {
 		if (tale.runs[i].state == RUN_LIVE)

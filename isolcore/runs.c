@@ -4,6 +4,7 @@
 #include "process.h"
 #include "state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 
@@ -53,6 +54,54 @@ static void load_one(struct run_list *list, const struct system *sys, const char
 static bool is_own(const char *name, const struct journal *own)
 {
 	return own && own->path && !strcmp(name, strrchr(own->path, '/') + 1);
+}
+
+/* 0 if it is not there, or not a directory. */
+static size_t count_journals(const struct sysroot *root, const char *path)
+{
+	int fd = sysroot_openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, NULL);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));)
+		n += is_journal(entry->d_name);
+	closedir(dir);
+	return n;
+}
+
+void others_runs_find(struct others_runs *others, const struct system *sys)
+{
+	_cleanup_namelist_ struct namelist names = NAMELIST_INIT;
+
+	*others = (struct others_runs){ 0 };
+	if (!sys->root.live || geteuid() || sysroot_list(&sys->root, "/run/user", &names, NULL))
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.names[i];
+		size_t digits = strspn(name, "0123456789"), n;
+		_cleanup_free_ char *path = xasprintf("/run/user/%s/chisol", name);
+
+		if (!digits || digits > 9 || name[digits])
+			continue;
+		n = count_journals(&sys->root, path);
+		if (!n)
+			continue;
+		others->users =
+			xgrow(others->users, others->n + 1, &others->room, sizeof(*others->users));
+		others->users[others->n++] =
+			(struct others_run){ (uid_t)strtoul(name, NULL, 10), n };
+	}
+}
+
+void others_runs_free(struct others_runs *others)
+{
+	free(others->users);
+	*others = (struct others_runs){ 0 };
 }
 
 int run_list_load(struct run_list *list, const struct system *sys, const struct journal *own,

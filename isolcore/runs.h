@@ -36,6 +36,19 @@ int run_list_load(struct run_list *list, const struct system *sys, const struct 
 void run_list_free(struct run_list *list);
 #define _cleanup_run_list_ _cleanup_(run_list_free)
 
+/* How many journals other users have in state directories of their own (state.h), for root. They
+ * are counted and not read: their owners may have written there whatever they like. */
+struct others_runs {
+	struct others_run {
+		uid_t user;
+		size_t n;
+	} * users;
+	size_t n, room;
+};
+void others_runs_find(struct others_runs *others, const struct system *sys);
+void others_runs_free(struct others_runs *others);
+#define _cleanup_others_runs_ _cleanup_(others_runs_free)
+
 /* Is it of this very process, from before an exec(2)? Then it is a dead run. */
 bool run_is_own(const struct journal *j);
 enum run_state run_state(const struct journal *j, const struct system *sys);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What becomes of a run's changes when it is killed, when others run, and in a container.
 
+bats_require_minimum_version 1.5.0
 load helpers
 
 FILE=/proc/sys/vm/stat_interval
@@ -226,4 +227,21 @@ end() {
 	[[ $output == *"1 put back"* ]]
 	[ -z "$(find /run/chisol -name '*.journal')" ]
 	[ "$(<$FILE)" = "$before" ]
+}
+
+@test "root is told that other users have runs, whatever they have put there" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	unshare -m true 2>/dev/null || skip "needs unshare -m"
+	run -0 unshare -m bash -ec '
+		mount -t tmpfs none /run
+		mkdir -p /run/user/{1000,1001,1002,1003,4711}/chisol /run/user/strange/chisol
+		touch /run/user/1000/chisol/{1-2.journal,lock,3-4.forgotten} /run/user/1003/chisol/{1,2}-3.journal
+		touch /run/user/{4711,strange}/chisol/1-2.journal
+		rmdir /run/user/1002/chisol
+		ln -s ../4711/chisol /run/user/1002/chisol
+		"$0" --status
+		"$0" --status -r json | jq -c .other_users' "$CHISOL"
+	[ "$output" = "User 1000 has 1 run; chisol --status as that user tells of it.
+User 1003 has 2 runs; chisol --status as that user tells of them.
+User 4711 has 1 run; chisol --status as that user tells of it."$'\n[{"user":1000,"runs":1},{"user":1003,"runs":2},{"user":4711,"runs":1}]' ]
 }
