@@ -26,7 +26,7 @@ teardown() {
 		kill -KILL "$pid" 2>/dev/null || true
 	done
 	"$CHISOL" --restore >/dev/null
-	[ "$(<$FILE)" = "$before" ]
+	[ "$(<$FILE)" = "$before" ] || { echo "$FILE: $(<$FILE), was $before"; "$CHISOL" --status; false; }
 }
 
 # until_true COMMAND...: waits for it, ten seconds at most.
@@ -112,6 +112,6 @@ can_watch() {
 	[ "$(<$FILE)" = 77 ]
 	until_true eval '[ "$(<$FILE)" = "$before" ]'
 	timeout 5 cat <&8 >read || true # the last line may have had to wait for it
-	wait "${pids[0]}"
+	wait "${pids[0]}" || [ $? = 124 ]
 	grep -q 'nobody has read from' text
 }
