@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "waiting.h"
 #include "../isolcore/process.h"
 #include "../isolcore/state.h"
 #include "../probe/trace_events.h"
@@ -58,7 +59,7 @@ static void forget_holder(const struct system *sys)
 {
 	_cleanup_close_ int lock = -1, dir = -1;
 
-	if (state_lock(&sys->root, &lock, NULL) || hold_find(sys, NULL) != getpid())
+	if (state_lock(&sys->root, say_waiting, &lock, NULL) || hold_find(sys, NULL) != getpid())
 		return;
 	dir = state_open(&sys->root, NULL);
 	if (dir >= 0)
@@ -112,7 +113,7 @@ static int begin(struct trace_events *te, const struct system *sys, struct error
 	_cleanup_cpumask_ struct cpumask place = CPUMASK_INIT;
 	_cleanup_close_ int lock = -1;
 	pid_t other;
-	int rc = state_lock(&sys->root, &lock, err);
+	int rc = state_lock(&sys->root, say_waiting, &lock, err);
 
 	if (rc)
 		return rc;

@@ -6,6 +6,7 @@
 #include "escape.h"
 #include "setting.h"
 #include "stream.h"
+#include "waiting.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -17,13 +18,13 @@
  */
 static int take_lock(struct run *run, struct error *err)
 {
-	if (state_lock(&run->sys->root, &run->lock_fd, &run->lock_err))
+	if (state_lock(&run->sys->root, say_waiting, &run->lock_fd, &run->lock_err))
 		return 0;
 	/* What cannot be put back stands in the way only of those who want the same. */
 	if (run_restore_dead(run->sys, leftovers_note, &run->leftovers, err)) {
 		if (!run->leftovers.n)
-			return error_prefix(
-				err, "an earlier run cannot be put back; see chisol --status");
+			return error_prefix(err,
+			                    "cannot look after other runs; see chisol --status");
 		error_clear(err);
 	}
 	return run_list_load(&run->others, run->sys, NULL, err);
@@ -144,7 +145,7 @@ static void restore(struct run *run, struct journal *journal, struct namelist *w
 
 	use_descriptors(run);
 	if (run->lock_fd < 0)
-		rc = state_lock(&run->sys->root, &run->lock_fd, &err);
+		rc = state_lock(&run->sys->root, say_waiting, &run->lock_fd, &err);
 	if (!rc)
 		rc = run_restore(journal, run->sys, note_restored, &run->plan, &err);
 	/* Standard error may be a pipe that nobody reads. */

@@ -4,6 +4,7 @@
 #include "escape.h"
 #include "hold.h"
 #include "json.h"
+#include "waiting.h"
 #include "../isolcore/holders.h"
 #include "../isolcore/restore.h"
 #include "../isolcore/state.h"
@@ -410,7 +411,7 @@ static int restore_all(struct tale *tale, const struct system *sys, const char *
 	/* Looking for something to do must not need what only doing it does: root. */
 	if (!sysroot_exists(&sys->root, dir))
 		return run_id ? forget(tale, run_id, sys, err) : 0;
-	rc = state_lock(&sys->root, &lock, err);
+	rc = state_lock(&sys->root, say_waiting, &lock, err);
 	if (!rc)
 		rc = tale_begin(tale, sys, err);
 	end_own(tale);

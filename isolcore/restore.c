@@ -322,6 +322,12 @@ int run_restore_dead(const struct system *sys, restore_outcome_fn *outcome, void
 
 	if (!rc)
 		rc = run_list_load(&list, sys, NULL, err);
+	/* What of the others' is its own, and what is above or below, is not known. */
+	if (!rc && list.bad_live)
+		rc = error_set(err, EBUSY,
+		               "%s; but its run is live, so nothing is changed or put back until "
+		               "it has ended",
+		               list.bad_live);
 	for (size_t i = 0; !rc && i < list.n; i++)
 		if (run_state(&list.runs[i], sys) == RUN_OTHER_BOOT)
 			rc = remove_file(&sys->root, list.runs[i].path, err);

@@ -33,7 +33,8 @@ int run_restore(struct journal *j, const struct system *sys, restore_outcome_fn 
                 struct error *err);
 
 /* Restores every dead run, the youngest first, and clears journals of other boots and what a
- * crash left of unfinished ones. The lock must be held. */
+ * crash left of unfinished ones. The lock must be held. -EBUSY: a live run's journal cannot be
+ * read. */
 int run_restore_dead(const struct system *sys, restore_outcome_fn *outcome, void *ctx,
                      struct error *err);
 

@@ -14,7 +14,17 @@ void run_list_free(struct run_list *list)
 		journal_free(&list->runs[i]);
 	free(list->runs);
 	namelist_free(&list->bad);
+	free(list->bad_live);
 	*list = (struct run_list)RUN_LIST_INIT;
+}
+
+static bool is_locked(const char *path, const struct system *sys)
+{
+	_cleanup_close_ int fd =
+		sysroot_openat(&sys->root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 static bool is_journal(const char *name)
@@ -45,6 +55,8 @@ static void load_one(struct run_list *list, const struct system *sys, const char
 		return;
 	if (rc) {
 		namelist_add(&list->bad, error.text);
+		if (!list->bad_live && is_locked(path, sys))
+			list->bad_live = xstrdup(error.text);
 		return;
 	}
 	list->runs = xgrow(list->runs, list->n + 1, &list->room, sizeof(*list->runs));
@@ -136,15 +148,6 @@ int run_list_load(struct run_list *list, const struct system *sys, const struct 
 	return 0;
 }
 
-static bool is_locked(const struct journal *j, const struct system *sys)
-{
-	_cleanup_close_ int fd =
-		sysroot_openat(&sys->root, j->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, NULL);
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
-}
-
 bool run_is_own(const struct journal *j)
 {
 	struct process self;
@@ -154,7 +157,7 @@ bool run_is_own(const struct journal *j)
 
 enum run_state run_state(const struct journal *j, const struct system *sys)
 {
-	if (is_locked(j, sys))
+	if (is_locked(j->path, sys))
 		return RUN_LIVE;
 	if (strcmp(j->boot_id, sys->machine.boot_id) != 0)
 		return RUN_OTHER_BOOT;

@@ -26,6 +26,7 @@ struct run_list {
 	struct journal *runs;
 	size_t n, room;
 	struct namelist bad;
+	char *bad_live; /* the first of these whose run is live, as one of another version may be */
 };
 #define RUN_LIST_INIT \
 	{             \

@@ -5,6 +5,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#define PATIENCE_MS 2000 /* before it is told that the lock is waited for */
+#define STEP_MS     5
 
 char *state_dir(const struct sysroot *root)
 {
@@ -41,7 +45,48 @@ int state_open_roots(const struct sysroot *root, struct error *err)
 	return open_dir(root, STATE_DIR, err);
 }
 
-int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
+/* Who has the lock of the file, proc_locks(5). */
+static pid_t find_holder(const struct sysroot *root, int fd)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long inode;
+	struct stat st;
+	pid_t pid;
+
+	if (fstat(fd, &st) || sysroot_read_limit(root, "/proc/locks", SYSROOT_BIG, &text, NULL))
+		return 0;
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (sscanf(line, "%*u: FLOCK ADVISORY WRITE %9d %*x:%*x:%19llu", &pid, &inode) ==
+		            2 &&
+		    inode == st.st_ino)
+			return pid;
+	}
+	return 0;
+}
+
+static int wait_for_lock(const struct sysroot *root, int fd, const char *path,
+                         state_waiting_fn *waiting)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+
+	for (unsigned int ms = 0; waiting && ms < PATIENCE_MS; ms += STEP_MS) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		nanosleep(&step, NULL);
+	}
+	if (waiting)
+		waiting(path, find_holder(root, fd));
+	while (flock(fd, LOCK_EX))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+int state_lock(const struct sysroot *root, state_waiting_fn *waiting, int *lock_fd,
+               struct error *err)
 {
 	_cleanup_free_ char *path = state_dir(root);
 	_cleanup_close_ int dir = -1, fd = -1;
@@ -60,10 +105,9 @@ int state_lock(const struct sysroot *root, int *lock_fd, struct error *err)
 		rc = error_errno(err, errno, "cannot open %s/lock", path);
 		goto refused;
 	}
-	while (flock(fd, LOCK_EX)) {
-		if (errno != EINTR)
-			return error_errno(err, errno, "cannot lock %s/lock", path);
-	}
+	rc = wait_for_lock(root, fd, path, waiting);
+	if (rc)
+		return error_errno(err, -rc, "cannot lock %s/lock", path);
 	*lock_fd = take_fd(&fd);
 	return 0;
 

@@ -19,8 +19,13 @@ char *state_dir(const struct sysroot *root);
  * sentence. -ENOENT: there is none. */
 int state_open(const struct sysroot *root, struct error *err);
 int state_open_roots(const struct sysroot *root, struct error *err); /* STATE_DIR, for anybody */
+/* Told once when the lock has been waited for for a while, as for a chisol that somebody stopped.
+ * holder: its process; 0: not known. */
+typedef void state_waiting_fn(const char *path, pid_t holder);
 /* Makes the directory if need be, and takes the lock (flock of its file "lock"), waiting for it.
- * The lock goes with the descriptor. Not permitted: -EACCES, -EPERM or -EROFS. */
-int state_lock(const struct sysroot *root, int *lock_fd, struct error *err);
+ * The lock goes with the descriptor. Not permitted: -EACCES, -EPERM or -EROFS. waiting may be
+ * NULL. */
+int state_lock(const struct sysroot *root, state_waiting_fn *waiting, int *lock_fd,
+               struct error *err);
 
 #endif

@@ -115,3 +115,29 @@ can_watch() {
 	wait "${pids[0]}" || [ $? = 124 ]
 	grep -q 'nobody has read from' text
 }
+
+@test "who waits for another chisol, as one that was stopped, says for which" {
+	"$CHISOL" --restore >/dev/null
+	flock /run/chisol/lock sleep 4 3>&- 9>&- &
+	pids+=($!)
+	until_true refute flock -n /run/chisol/lock true
+	"$CHISOL" "${CHANGE[@]}" true 2>err
+	grep "waiting for process ${pids[0]}, which holds /run/chisol/lock" err
+}
+
+@test "a live run whose journal cannot be read, as of another version, keeps others from changing the machine" {
+	start
+	journal=$(echo /run/chisol/*.journal)
+	cp "$journal" journal
+	sed 's/"chisol_journal":1/"chisol_journal":2/' journal | dd of="$journal" conv=notrunc status=none
+	run -125 "$CHISOL" "${CHANGE[@]}" true
+	[[ $output == *"another version"*"but its run is live"* ]]
+	run -125 "$CHISOL" --restore
+	[[ $output == *"but its run is live"* ]]
+	[ "$(<$FILE)" = 77 ]
+	"$CHISOL" true
+	dd if=journal of="$journal" conv=notrunc status=none
+	kill -TERM "$chisol"
+	wait "$chisol" || true
+	[ "$(<$FILE)" = "$before" ]
+}

@@ -65,7 +65,7 @@ static int lock(const struct tree *tree)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int fd = -1;
 
-	if (state_lock(&tree->sys.root, &fd, &err))
+	if (state_lock(&tree->sys.root, NULL, &fd, &err))
 		fail_msg("%s", err.text);
 	return fd;
 }
@@ -730,15 +730,15 @@ static void a_state_directory_that_others_can_write_to_is_refused(void **state)
 	path = xasprintf("%s/run/chisol", tree->dir);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_int_equal(state_lock(&tree->sys.root, &fd, &err), -EPERM);
+	assert_int_equal(state_lock(&tree->sys.root, NULL, &fd, &err), -EPERM);
 	assert_non_null(strstr(err.text, "0777"));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(symlink("/tmp", path), 0);
-	assert_true(state_lock(&tree->sys.root, &fd, &err) < 0);
+	assert_true(state_lock(&tree->sys.root, NULL, &fd, &err) < 0);
 	assert_int_equal(fd, -1);
 	assert_int_equal(unlink(path), 0);
 	tree_put(tree, "/run/chisol", "");
-	assert_true(state_lock(&tree->sys.root, &fd, &err) < 0);
+	assert_true(state_lock(&tree->sys.root, NULL, &fd, &err) < 0);
 }
 
 static int apply_task(const struct system *sys, struct task_setting *t, struct error *err)

@@ -122,7 +122,7 @@ static int start(void **state, const char *own)
 	if (geteuid())
 		return 0;
 	if ((mkdir("/run/irqbalance", 0755) && errno != EEXIST) || pipe(ready) ||
-	    system_open(&f->sys, "/", NULL) || state_lock(&f->sys.root, &f->lock, NULL))
+	    system_open(&f->sys, "/", NULL) || state_lock(&f->sys.root, NULL, &f->lock, NULL))
 		return -1;
 	f->pid = fork();
 	if (!f->pid)

@@ -238,7 +238,7 @@ static void what_a_journal_cannot_hold_is_refused_before_anything_is_written(voi
 
 	(void)state;
 	tree = tree_open(machine_files);
-	assert_int_equal(state_lock(&tree->sys.root, &fd, NULL), 0);
+	assert_int_equal(state_lock(&tree->sys.root, NULL, &fd, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_journal_ struct journal j = JOURNAL_INIT;
 		_cleanup_plan_ struct plan plan = PLAN_INIT;
