@@ -626,7 +626,7 @@ int journal_reload(struct journal *j, const struct journal *own, const struct sy
                    struct error *err)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int rc;
 
 	if (own->fd < 0)
