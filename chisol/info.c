@@ -10,6 +10,7 @@
 #include "../isolcore/isol_prctl.h"
 #include "../isolcore/process.h"
 #include "../isolcore/vmstat.h"
+#include "../probe/outside.h"
 
 struct info {
 	const struct system *sys;
@@ -61,13 +62,12 @@ static char *list_or(const struct cpumask *cpus, const char *none)
 static char *kernel(const struct info *in)
 {
 	const struct machine *m = &in->sys->machine;
+	_cleanup_free_ char *cpuinfo = NULL;
 
+	sysroot_read_limit(&in->sys->root, "/proc/cpuinfo", SYSROOT_BIG, &cpuinfo, NULL);
 	return xasprintf("Linux %s%s%s%s", *m->release ? m->release : "of unknown version",
 	                 *m->arch ? ", " : "", m->arch,
-	                 file_has(in, "/proc/cpuinfo", " hypervisor") ||
-	                                 sysroot_exists(&in->sys->root, "/sys/hypervisor/type")
-	                         ? ", in a virtual machine"
-	                         : "");
+	                 outside_is_vm(&in->sys->root, cpuinfo) ? ", in a virtual machine" : "");
 }
 
 static char *task_isolation(const struct info *in)

@@ -75,19 +75,24 @@ const struct outside *outside_find(enum isolprobe_class what, unsigned int signs
 	return row;
 }
 
-/* Linux on x86 has CPUID's bit among the flags; elsewhere hypervisors tell of themselves. */
-static void find_machine(struct outside_watch *watch, const struct sysroot *root)
+bool outside_is_vm(const struct sysroot *root, const char *cpuinfo)
 {
 	static const char *const paths[] = { "/sys/hypervisor/type",
 		                             "/proc/device-tree/hypervisor" };
-	_cleanup_free_ char *cpuinfo = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		watch->vm |= sysroot_exists(root, paths[i]);
-	if (sysroot_read_limit(root, "/proc/cpuinfo", SYSROOT_BIG, &cpuinfo, NULL))
-		return;
-	watch->vm |= strstr(cpuinfo, " hypervisor") != NULL;
-	watch->intel = strstr(cpuinfo, "GenuineIntel");
+		if (sysroot_exists(root, paths[i]))
+			return true;
+	return cpuinfo && strstr(cpuinfo, " hypervisor");
+}
+
+static void find_machine(struct outside_watch *watch, const struct sysroot *root)
+{
+	_cleanup_free_ char *cpuinfo = NULL;
+
+	sysroot_read_limit(root, "/proc/cpuinfo", SYSROOT_BIG, &cpuinfo, NULL);
+	watch->vm = outside_is_vm(root, cpuinfo);
+	watch->intel = cpuinfo && strstr(cpuinfo, "GenuineIntel");
 }
 
 /* How often the CPU was slowed down, or went at another speed, so far. */

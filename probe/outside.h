@@ -68,6 +68,10 @@ struct outside_watch {
 	size_t n_looks;
 };
 
+/* Is there a hypervisor? Linux on x86 has CPUID's bit among the flags of /proc/cpuinfo, of which
+ * cpuinfo is the text (NULL: not known); elsewhere hypervisors tell of themselves. */
+bool outside_is_vm(const struct sysroot *root, const char *cpuinfo);
+
 void outside_open(struct outside_watch *watch, const struct system *sys,
                   const struct cpumask *cpus);
 void outside_look(struct outside_watch *watch, uint64_t time);
