@@ -220,12 +220,12 @@ static void drop_worst(struct trace_watch *tw)
 	tw->n_worst = 0;
 }
 
-static void add_count(struct break_count *sum, const struct break_count *one)
+void break_count_add(struct break_count *sum, const struct break_count *more)
 {
-	sum->n += one->n;
-	sum->total += one->total;
-	if (one->longest > sum->longest)
-		sum->longest = one->longest;
+	sum->n += more->n;
+	sum->total += more->total;
+	if (more->longest > sum->longest)
+		sum->longest = more->longest;
 }
 
 void trace_watch_restart(struct trace_watch *tw, uint64_t time)
@@ -234,8 +234,8 @@ void trace_watch_restart(struct trace_watch *tw, uint64_t time)
 	for (size_t i = 0; i < tw->n_cpus; i++) {
 		struct watched_cpu *w = &tw->cpus[i];
 
-		add_count(&w->startup, &w->foreign);
-		add_count(&w->startup, &w->self);
+		break_count_add(&w->startup, &w->foreign);
+		break_count_add(&w->startup, &w->self);
 		w->foreign = w->self = w->unseen = (struct break_count){ 0 };
 		memset(w->causes, 0, n_causes * sizeof(*w->causes));
 	}

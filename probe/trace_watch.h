@@ -22,6 +22,7 @@ struct cause_count {
 struct break_count {
 	uint64_t n, total, longest; /* ns */
 };
+void break_count_add(struct break_count *sum, const struct break_count *more);
 
 struct watched_cpu {
 	unsigned int cpu;

@@ -13,12 +13,8 @@ static struct break_count counted(const struct watched_cpu *cpu, const struct re
 {
 	struct break_count count = cpu->foreign;
 
-	if (req->verdict.ignore & VERDICT_IGNORE_SELF)
-		return count;
-	count.n += cpu->self.n;
-	count.total += cpu->self.total;
-	if (cpu->self.longest > count.longest)
-		count.longest = cpu->self.longest;
+	if (!(req->verdict.ignore & VERDICT_IGNORE_SELF))
+		break_count_add(&count, &cpu->self);
 	return count;
 }
 
