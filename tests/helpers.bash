@@ -60,6 +60,17 @@ machine_snapshot() {
 	find /run/chisol -mindepth 1 ! -name lock ! -name irqbalance 2>/dev/null || true
 }
 
+# eventually COMMAND...: polls until it succeeds; a minute is for a machine that is stuck.
+eventually() {
+	local i
+	for ((i = 0; i < 1200; i++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	echo "never came true: $*"
+	return 1
+}
+
 # Fails if the command succeeds; a plain "! command" fails no test unless it comes last.
 refute() {
 	! "$@"

@@ -22,10 +22,7 @@ teardown() {
 start_holder() {
 	"$CHISOL" --hold-trace >holder.out 2>holder.err 9>&- 3>&- &
 	HOLDER=$!
-	until grep -q . holder.out; do
-		kill -0 $HOLDER
-		sleep 0.1
-	done
+	eventually [ -s holder.out ]
 }
 
 end_holder() {
@@ -93,7 +90,7 @@ sent() {
 	end_holder
 	env --default-signal=INT "$CHISOL" --hold-trace >again.out 9>&- 3>&- &
 	pid=$!
-	until grep -qs . again.out; do sleep 0.1; done
+	eventually [ -s again.out ]
 	kill -INT $pid
 	wait $pid
 }
@@ -140,7 +137,7 @@ for address in ("notify", "\0chisol-test-%s" % sys.argv[2]):
 	start_holder
 	"$CHISOL" -c 1 -p "$REPO/conf/oslat.conf" -r json:other sh -c 'touch started; exec sleep 1000' 9>&- 3>&- &
 	RUN=$!
-	until [ -e started ]; do sleep 0.1; done
+	eventually [ -e started ]
 	[ "$(sent 0 one)" = 0 ]
 	jq -e '.probe.cpus_spared == "1" and .probe.unavailable == null' one
 	kill $RUN

@@ -69,15 +69,6 @@ bans_some() {
 	[ -n "$(banned)" ]
 }
 
-eventually() { # COMMAND...: is true within 15 s
-	local i
-	for ((i = 0; i < 150; i++)); do
-		"$@" 2>/dev/null && return
-		sleep 0.1
-	done
-	return 1
-}
-
 found_by_the_next_run() {
 	"$CHISOL" --dry-run=json -c "$CPU" -s irq.policy=try true |
 		jq -r '.settings[] | select(.name == "irqbalance.banned_cpus").found'

@@ -146,7 +146,7 @@ refused() {
 	for try in 1 2 3; do # on a busy machine it may not have begun when it is stopped
 		"$ISOLPROBE" -c "$CPU" -D 9 -T 1s -F json -o json &
 		pid=$!
-		until [ "$(ls "/proc/$pid/task" | wc -l)" -gt 1 ]; do sleep 0.05; done
+		eventually grep -q '^Threads:.[2-9]' "/proc/$pid/status"
 		sleep 3
 		kill -STOP "$pid"
 		sleep 5
@@ -185,7 +185,7 @@ interrupted() {
 	local pid mask sibling
 	"$ISOLPROBE" -c "$CPU" -D 60 -o /dev/null &
 	pid=$!
-	until [ "$(ls "/proc/$pid/task" | wc -l)" -gt 1 ]; do sleep 0.05; done
+	eventually grep -q '^Threads:.[2-9]' "/proc/$pid/status"
 	mask=$(taskset -cp "$pid" | sed 's/.*: //')
 	kill "$pid"
 	wait "$pid"

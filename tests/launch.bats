@@ -25,17 +25,6 @@ teardown() {
 	done
 }
 
-# eventually COMMAND...: polls until it succeeds; a minute is for a machine that is stuck.
-eventually() {
-	local i
-	for ((i = 0; i < 1200; i++)); do
-		"$@" && return
-		sleep 0.05
-	done
-	echo "never came true: $*"
-	return 1
-}
-
 as_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
 
 # How a command ended: "exit N" or "signal N".

@@ -72,7 +72,7 @@ watched() {
 	local chisol pid
 	watched "$TICKER" 60000 >out &
 	chisol=$!
-	until grep -q ticks out 2>/dev/null; do sleep 0.05; done
+	eventually grep -qs ticks out
 	sleep 0.7
 	pid=$(head -1 out)
 	kill -9 "$pid"

@@ -46,12 +46,12 @@ ended() { # PID: is it gone, or will be soon?
 	local chisol pid
 	on_break stop 'echo $$ >pid; while :; do :; done' 2>err 9>&- 3>&- &
 	chisol=$!
-	until grep -q 'stopped process' err; do sleep 0.1; done
+	eventually grep -q 'stopped process' err
 	pid=$(cat pid)
 	grep -q "^chisol: [a-z-]*.* us on CPU 1 at [0-9.]* s: stopped process $pid; kill -CONT $pid continues it$" err
 	grep -q '^State:.T' "/proc/$pid/status"
 	kill -CONT "$pid"
-	until [ "$(grep -c 'stopped process' err)" -gt 1 ]; do sleep 0.1; done # the next tick
+	eventually eval '[ "$(grep -c "stopped process" err)" -gt 1 ]' # the next tick
 	kill -KILL "$pid"
 	wait $chisol && false
 	jq -e '.exit.signal == 9 and .probe.on_break.taken >= 2' json
@@ -94,7 +94,7 @@ ended() { # PID: is it gone, or will be soon?
 @test "a command ends when chisol is killed" {
 	local pid
 	on_break 'command:echo $$ >pid; exec sleep 1000' 'while :; do :; done' 9>&- 3>&- &
-	until [ -s pid ]; do sleep 0.1; done
+	eventually [ -s pid ]
 	pid=$(pgrep -P $! -x chisol) || pid=$!
 	kill -KILL "$pid"
 	wait $! || true

@@ -46,7 +46,7 @@ intact_json() {
 	machine_snapshot >before
 	"$CHISOL" -c "$CPU" -p "$REPO/conf/oslat.conf" -r json:report.json \
 		oslat -c "$CPU" -D 4 --json=oslat.json >out &
-	until [ "$(ps -o comm= --ppid $!)" = oslat ]; do sleep 0.1; done
+	eventually pgrep -P $! -x oslat
 	irqs_on_cpu smp_affinity_list >asked
 	irqs_on_cpu effective_affinity_list >effective
 	wait $!
