@@ -74,7 +74,8 @@ static int descriptor_of(const char *path)
 /* Then the last component of the path is not to be trusted. */
 static bool others_may_write(const struct stat *dir)
 {
-	return (dir->st_mode & S_IWOTH) || (dir->st_uid != 0 && dir->st_uid != geteuid());
+	return (dir->st_mode & S_IWOTH) || (dir->st_uid != 0 && dir->st_uid != geteuid()) ||
+	       (dir->st_mode & S_IWGRP && dir->st_gid != getegid());
 }
 
 static int open_file(const char *path, struct error *err)

@@ -766,6 +766,12 @@ static void planted_links_are_not_followed(void **state)
 	report_sink_close(&sink);
 	assert_int_equal(open_sink(&sink, open_dir, "mine", &err), 0);
 	report_sink_close(&sink);
+	/* to the members of another group it is open as well */
+	assert_int_equal(chmod(open_dir, 0775), 0);
+	if (!geteuid() && !chown(open_dir, 0, getegid() + 1)) {
+		assert_int_equal(open_sink(&sink, open_dir, "link", &err), -ELOOP);
+		report_sink_close(&sink);
+	}
 	/* in a directory of one's own a link is what one wants */
 	assert_int_equal(open_sink(&sink, dir, "link", &err), 0);
 	report_sink_close(&sink);
