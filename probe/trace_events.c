@@ -19,17 +19,17 @@ struct trace_fork {
 };
 
 /* "cpu & CPUS{1-3}" (Linux 6.6), or "cpu == 1 || cpu == 2 || ..." */
-static void filter_cpus(const struct trace_events *te, const struct trace_format *format, int fd)
+static void filter_cpus(const struct trace_events *te, const char *field, int fd)
 {
 	_cleanup_free_ char *list = cpumask_list(&te->cpus), *filter = NULL;
 
 	/* What is not filtered here is passed over when it is read. */
-	filter = xasprintf("%s & CPUS{%s}", format->filter, list);
+	filter = xasprintf("%s & CPUS{%s}", field, list);
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
 		return;
 	free(take_ptr(&filter));
 	cpumask_for_each (cpu, &te->cpus)
-		xappend(&filter, "%s%s == %ld", filter ? " || " : "", format->filter, cpu);
+		xappend(&filter, "%s%s == %ld", filter ? " || " : "", field, cpu);
 	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 
@@ -61,8 +61,10 @@ static int open_on(struct trace_events *te, const struct ring *ring, struct erro
 		if (fd < 0)
 			return cannot_open(format, ring->cpu, fd, err);
 		keep_fd(te, fd);
-		if (format->filter)
-			filter_cpus(te, format, fd);
+		if (watched && format->filter_watched)
+			filter_cpus(te, format->filter_watched, fd);
+		else if (format->filter)
+			filter_cpus(te, format->filter, fd);
 	}
 	return 0;
 }

@@ -29,7 +29,7 @@ struct trace_row {
 	enum trace_op op;
 	enum trace_source source;
 	const char *arch; /* where the event is; NULL: everywhere */
-	const char *filter;
+	const char *filter, *filter_watched;
 	bool remote;
 	const char *field[N_FIELDS];
 };
@@ -92,7 +92,9 @@ static const struct trace_row rows[] = {
 	             [FIELD_STATE] = "prev_state" } },
 	{ "sched", "sched_migrate_task", TRACE_MOVED, TRACE_MIGRATION, .filter = "orig_cpu",
 	  .remote = true, .field = { [FIELD_OTHER] = "pid", [FIELD_TARGET] = "orig_cpu" } },
-	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_IPI, .filter = "cpu", .remote = true,
+	/* Of functions, those that a watched CPU is to run itself: others come by csd_queue_cpu. */
+	{ "ipi", "ipi_send_cpu", TRACE_SENT, TRACE_IPI, .filter = "callback == 0 && cpu",
+	  .filter_watched = "cpu", .remote = true,
 	  .field = { [FIELD_TARGET] = "cpu", [FIELD_FUNCTION] = "callback" } },
 	/* A function for another CPU, whether or not it takes an interrupt of its own. */
 	{ "csd", "csd_queue_cpu", TRACE_SENT, TRACE_CALL_FUNCTION, .filter = "cpu", .remote = true,
@@ -192,6 +194,7 @@ static int load_format(struct trace_formats *formats, const struct sysroot *trac
 		                         .op = row->op,
 		                         .source = row->source,
 		                         .filter = row->filter,
+		                         .filter_watched = row->filter_watched,
 		                         .remote = row->remote,
 		                         .fields = xcalloc(1, sizeof(*format->fields)) };
 	*format->fields = fields;

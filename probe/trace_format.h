@@ -81,7 +81,8 @@ struct trace_format {
 	enum trace_op op;
 	enum trace_source source;
 	const char *filter; /* what is compared with the watched CPUs; NULL: every event counts */
-	bool remote;        /* happens on another CPU than the one that it is about */
+	const char *filter_watched; /* the same for events on a watched CPU; NULL: as elsewhere */
+	bool remote;                /* happens on another CPU than the one that it is about */
 	struct trace_fields *fields;
 };
 
