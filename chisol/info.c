@@ -11,6 +11,7 @@
 #include "../isolcore/process.h"
 #include "../isolcore/vmstat.h"
 #include "../probe/outside.h"
+#include "../probe/tracefs.h"
 
 struct info {
 	const struct system *sys;
@@ -164,13 +165,24 @@ static char *resctrl(const struct info *in)
 	                       : "not in this kernel or machine");
 }
 
+/* The probe mounts tracefs for itself where nobody did, if it may. */
 static char *tracing(const struct info *in)
 {
 	_cleanup_free_ char *place = mounted_at(in, "tracefs");
 	_cleanup_free_ char *paranoid = read_word(in, "/proc/sys/kernel/perf_event_paranoid");
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const char *spared = "", *trouble = "";
+	struct sysroot tracefs;
 
-	return xasprintf("tracefs %s%s, perf_event_paranoid %s", place ? "at " : "not mounted",
-	                 place ? place : "", paranoid);
+	if (in->sys->root.live && tracefs_open(&tracefs, &in->sys->root, &err)) {
+		trouble = err.text;
+	} else if (in->sys->root.live) {
+		sysroot_close(&tracefs);
+		spared = place ? "" : ", which --probe does not need";
+	}
+	return xasprintf("tracefs %s%s%s, perf_event_paranoid %s%s%s",
+	                 place ? "at " : "not mounted", place ? place : "", spared, paranoid,
+	                 *trouble ? "; --probe=watch is not possible: " : "", trouble);
 }
 
 static char *trace_hold(const struct info *in)

@@ -120,3 +120,9 @@ make_as_asked() { # DIR: a copy of the recorded machine that has what a plan ask
 	"$CHISOL" --root "$TREE" --check -c 2-3 -s irq.policy=try >/dev/null || true
 	[ "$before" = "$(cd "$TREE" && find . -type f -exec sha1sum {} + | sort)" ]
 }
+
+@test "--info says who cannot watch trace events, and why" {
+	[ "$(id -u)" = 0 ] || skip "needs root, to be somebody else"
+	run "$CHISOL" -u nobody "$CHISOL" --info
+	[[ $output == *"--probe=watch is not possible: cannot open tracefs"*"run chisol as root"* ]]
+}

@@ -182,10 +182,10 @@ static const struct row {
 	{ 'c', "cpus", "LIST", act_cpus, "a CPU list",
 	  "CPUs to measure, as 2-3,7 or isolated or siblings:3 (see chisol(1));\n"
 	  "default: those that isolprobe was started on" },
-	{ 'D', "duration", "TIME", act_duration, "a time of at least 1 ns, as 30, 20m or 2h",
+	{ 'D', "duration", "TIME", act_duration, "a time from 1 ns to 106751d, as 30, 20m or 2h",
 	  "how long, in s or with a unit: ms s m h d; default: 10 s" },
 	{ 'T', "threshold", "TIME", act_threshold,
-	  "auto, or a time of at least 1 ns, as 700 or 1us",
+	  "auto, or a time from 1 ns to 106751d, as 700 or 1us",
 	  "a longer gap is a break, in ns or with a unit; default: auto, found in\n"
 	  "the valley between what the loop does by itself and what interrupts it" },
 	{ 'w', "workload", "WORK", act_workload, "none or memmove",
