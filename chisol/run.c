@@ -238,6 +238,14 @@ static int failed_on(const struct options *options, const struct run_report *rep
 	return 0;
 }
 
+/* A report that nobody asked for is lost where standard error is closed, full or a pipe that nobody
+ * reads: that is no reason to refuse the command, or to lose its exit status. */
+static void add_default_report(struct options *options)
+{
+	options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
+	open_sinks(options, NULL);
+}
+
 int run_command(struct run *run, struct error *err)
 {
 	struct options *options = run->options;
@@ -259,19 +267,14 @@ int run_command(struct run *run, struct error *err)
 		                     .probe = &probe,
 		                     .run_id = run->id,
 		                     .verbose = options->verbose };
-	int rc = 0, failed;
+	int rc, failed;
 
 	if (can_exec_in_place(run)) {
 		launch_in_place(run->sys, &options->req, &run->plan, &result.exit_status, err);
 		return result.exit_status;
 	}
-	/* A report that nobody asked for is lost where standard error is closed, full or a pipe
-	 * that nobody reads: that is no reason to refuse the command, or to lose its exit status.
-	 */
-	if (!report_asked) {
-		options_add_sink(options, (struct report_sink){ .format = REPORT_TEXT, .fd = -1 });
-		open_sinks(options, NULL);
-	}
+	if (!report_asked)
+		add_default_report(options);
 
 	launch_hold_signals(&inherited);
 	rc = apply(run, &journal, err);
