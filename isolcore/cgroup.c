@@ -52,8 +52,6 @@ void cgroup_refuse(const struct cgroup_planner *p, const char *reason, const cha
 	knob_judge(knob, KNOB_UNAVAILABLE, reason, "%s", detail);
 }
 
-/* Joining */
-
 struct join {
 	enum cgroup_kind kind;
 	char *run;    /* the threaded domain to go through; NULL: straight in */
@@ -173,8 +171,7 @@ void cgroup_set_groups(const struct cgroup_planner *p, const char *start, const 
 	xreplace(&p->plan->help_group, help);
 }
 
-/* Masks that the kernel will change and not give back */
-
+/* Masks that the kernel will change and not give back. */
 struct mask_search {
 	const struct cgroup_planner *p;
 	const struct cpumask *full;    /* what the tasks of the group have that asked for nothing */
@@ -245,8 +242,6 @@ void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const st
 		add_mask(&search, &task, &mask);
 	}
 }
-
-/* Where the run's group goes */
 
 /* May the caller write to a file or directory of the tree? In a recorded tree: anybody. */
 static bool is_writable(const struct system *sys, const char *group, const char *file)

@@ -80,8 +80,6 @@ static int find_cpus(struct v2_cpus *cpus, const struct cgroup_planner *p, struc
 	                 "one to everybody else (Linux 6.1 and 6.12 crash without)");
 }
 
-/* Masks */
-
 struct mask_search {
 	const struct cgroup_planner *p;
 	const struct cpumask *taken; /* what everybody else loses */
@@ -110,8 +108,6 @@ static void plan_masks(const struct cgroup_planner *p, const struct cpumask *tak
 	add_masks(&search, p->world->mount);
 	cgroup_for_each(p->sys, p->world->mount, add_masks, &search);
 }
-
-/* Above the run's group */
 
 static void add_controller(const struct cgroup_planner *p, const char *group)
 {
@@ -166,8 +162,6 @@ static void plan_above(const struct cgroup_planner *p)
 		end++;
 	}
 }
-
-/* The run's group */
 
 static void add_cpus(const struct cgroup_planner *p, const char *group, const struct cpumask *cpus)
 {

@@ -51,10 +51,8 @@ static void free_data(void *data)
 	free(data);
 }
 
-/*
- * Identities as text: what is wanted and what the kernel says are compared, and reported, as such.
+/* Identities as text: what is wanted and what the kernel says are compared, and reported, as such.
  */
-
 static void add_ids(char **text, const char *name, const unsigned long long ids[4])
 {
 	xappend(text, "%s=%llu", name, ids[0]);
@@ -110,10 +108,6 @@ static int by_number(const void *a, const void *b)
 
 	return x < y ? -1 : x > y;
 }
-
-/*
- * What the kernel says, /proc/self/status.
- */
 
 /* Reads the next number of a line; false at its end. */
 static bool next_number(const char **at, int base, unsigned long long *value)
@@ -192,10 +186,6 @@ static int read_identity(struct identity *id, const struct system *sys, bool has
 	id->no_new_privs = no_new_privs;
 	return 0;
 }
-
-/*
- * Whom the request names.
- */
 
 /* (uid_t)-1 and (gid_t)-1 mean "leave it" to the kernel. */
 static bool parse_id(const char *text, unsigned int *id)
@@ -384,10 +374,6 @@ static int parse_caps(const char *text, unsigned long long *caps, struct error *
 	}
 	return rc;
 }
-
-/*
- * The setting.
- */
 
 static int missing(struct error *err, const char *cap, const char *what)
 {
