@@ -3,6 +3,7 @@
 
 #include "facility.h"
 #include "task_affinity.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -59,12 +60,12 @@ static void planner_free(struct irq_planner *p)
 }
 #define _cleanup_planner_ _cleanup_(planner_free)
 
-/* What a name of digits alone says (an interrupt, a process), or -1; neither has more than 9. */
+/* The number of an interrupt, or -1. */
 static long as_number(const char *name)
 {
-	size_t len = strspn(name, "0123456789");
+	unsigned long long number;
 
-	return len && len <= 9 && !name[len] ? strtol(name, NULL, 10) : -1;
+	return text_unsigned(name, &number) && number <= INT_MAX ? (long)number : -1;
 }
 
 static bool is_irq_file(const char *name)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "process.h"
 
+#include "text.h"
+
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 
 /* Fields after the command, which is in parentheses and may itself contain any of them. */
 static bool parse_stat(struct process *process, const char *text)
@@ -70,17 +73,16 @@ int process_find(struct pids *pids, const struct sysroot *root, const char *patt
 	int rc = sysroot_list(root, "/proc", &names, err);
 
 	for (size_t i = 0; !rc && i < names.n; i++) {
-		const char *name = names.names[i];
-		size_t len = strspn(name, "0123456789");
 		_cleanup_free_ char *path = NULL, *comm = NULL;
+		unsigned long long pid;
 
-		if (!len || len > 9 || name[len])
+		if (!text_unsigned(names.names[i], &pid) || pid > INT_MAX)
 			continue;
-		path = xasprintf("/proc/%s/comm", name);
+		path = xasprintf("/proc/%s/comm", names.names[i]);
 		if (sysroot_read(root, path, &comm, NULL) || fnmatch(pattern, comm, 0))
 			continue;
 		pids->pids = xgrow(pids->pids, pids->n + 1, &pids->room, sizeof(*pids->pids));
-		pids->pids[pids->n++] = (pid_t)strtol(name, NULL, 10);
+		pids->pids[pids->n++] = (pid_t)pid;
 	}
 	return rc;
 }
