@@ -13,6 +13,7 @@
 #include "text.h"
 
 #define ERRORS_SHOWN 20
+#define SUFFIX       ".conf"
 
 struct reader {
 	struct request *req;
@@ -355,6 +356,13 @@ static void search_path(struct namelist *dirs)
 	namelist_take(dirs, xstrdup(CHISOL_CONF_DIR));
 }
 
+static bool ends_in_suffix(const char *name)
+{
+	size_t len = strlen(name), n = strlen(SUFFIX);
+
+	return len > n && !strcmp(name + len - n, SUFFIX);
+}
+
 /* The names of the profiles in a directory; nothing if it cannot be listed. */
 static void add_profiles(struct namelist *found, const char *dir)
 {
@@ -364,10 +372,10 @@ static void add_profiles(struct namelist *found, const char *dir)
 	if (sysroot_open(&root, dir, NULL) || sysroot_list(&root, ".", &files, NULL))
 		return;
 	for (size_t i = 0; i < files.n; i++) {
-		size_t len = strlen(files.names[i]);
+		const char *name = files.names[i];
 
-		if (len > 5 && !strcmp(files.names[i] + len - 5, ".conf"))
-			namelist_take(found, xstrndup(files.names[i], len - 5));
+		if (ends_in_suffix(name))
+			namelist_take(found, xstrndup(name, strlen(name) - strlen(SUFFIX)));
 	}
 }
 
@@ -406,9 +414,7 @@ static int not_found(const char *name, const struct namelist *dirs, struct error
 
 static bool is_file_name(const char *name)
 {
-	size_t len = strlen(name);
-
-	return strchr(name, '/') || (len > 5 && !strcmp(name + len - 5, ".conf"));
+	return strchr(name, '/') || ends_in_suffix(name);
 }
 
 int profile_load(struct request *req, const char *name, struct error *err)
@@ -420,9 +426,9 @@ int profile_load(struct request *req, const char *name, struct error *err)
 	if (is_file_name(name))
 		return load_file(req, name, name, err);
 	search_path(&dirs);
-	for (size_t i = 0; i < dirs.n && strlen(name) < NAME_MAX - 5; i++) {
+	for (size_t i = 0; i < dirs.n && strlen(name) < NAME_MAX - strlen(SUFFIX); i++) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		_cleanup_free_ char *path = xasprintf("%s/%s.conf", dirs.names[i], name);
+		_cleanup_free_ char *path = xasprintf("%s/%s" SUFFIX, dirs.names[i], name);
 		int rc = load_file(req, path, name, &why);
 		/* A directory of somebody else, such as root's home, is as good as none; a
 		 * profile that is there and cannot be read is not. */
