@@ -22,7 +22,7 @@ requires_root() { # WHY
 }
 
 requires_two_cpus() {
-	requires "two CPUs" [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]
+	requires "two CPUs" [ "$(grep -c ^processor /proc/cpuinfo)" -gt 1 ]
 }
 
 requires_trace_events() {
