@@ -29,21 +29,11 @@ teardown() {
 	[ "$(<$FILE)" = "$before" ] || { echo "$FILE: $(<$FILE), was $before"; "$CHISOL" --status; false; }
 }
 
-# until_true COMMAND...: waits for it, ten seconds at most.
-until_true() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		! "$@" 2>/dev/null || return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 # start OPTION...: a run that lasts; its process is in $chisol.
 start() {
 	rm -f started
 	"$CHISOL" "${CHANGE[@]}" "$@" sh -c 'echo $PPID >started; exec sleep 60' >out 2>err 9>&- 3>&- &
-	until_true test -s started
+	eventually test -s started
 	chisol=$(<started)
 	pids+=("$chisol")
 }
@@ -108,9 +98,9 @@ can_watch() {
 	"$CHISOL" "${CHANGE[@]}" -c 1 --probe=watch --report jsonl:/proc/self/fd/8 --report text:text \
 		sh -c 'touch started; timeout 4 sh -c "while :; do :; done"' 9>&- 3>&- &
 	pids+=($!)
-	until_true test -e started
+	eventually test -e started
 	[ "$(<$FILE)" = 77 ]
-	until_true eval '[ "$(<$FILE)" = "$before" ]'
+	eventually eval '[ "$(<$FILE)" = "$before" ]'
 	timeout 5 cat <&8 >read || true # the last line may have had to wait for it
 	wait "${pids[0]}" || [ $? = 124 ]
 	grep -q 'nobody has read from' text
@@ -120,7 +110,7 @@ can_watch() {
 	"$CHISOL" --restore >/dev/null
 	flock /run/chisol/lock sleep 4 3>&- 9>&- &
 	pids+=($!)
-	until_true refute flock -n /run/chisol/lock true
+	eventually refute flock -n /run/chisol/lock true
 	"$CHISOL" "${CHANGE[@]}" true 2>err
 	grep "waiting for process ${pids[0]}, which holds /run/chisol/lock" err
 }

@@ -44,21 +44,11 @@ observed_by() {
 
 # await WORD: until the command in the background has said it
 await() {
-	for _ in $(seq 100); do
-		grep -q "$1" out 2>/dev/null && return
-		sleep 0.1
-	done
-	false
+	eventually grep -qs "$1" out
 }
 
-# ends PID: within five seconds, if only to be reaped by whoever does that here
-ends() {
-	for _ in $(seq 50); do
-		[ -e "/proc/$1" ] || return 0
-		[ "$(awk '{print $3}' "/proc/$1/stat" 2>/dev/null)" != Z ] || return 0
-		sleep 0.1
-	done
-	false
+is_gone() { # PID: or only to be reaped by whoever does that here
+	[ ! -e "/proc/$1" ] || [ "$(awk '{print $3}' "/proc/$1/stat")" = Z ]
 }
 
 @test "libisolprobe's thread follows the command from a housekeeping CPU, and the report is as its schema says" {
@@ -375,7 +365,7 @@ ends() {
 	pid=$(pgrep -P $chisol habits)
 	kill -KILL $chisol
 	wait $chisol || true
-	ends "$pid"
+	eventually is_gone "$pid"
 }
 
 @test "when both are killed, nothing is left" {
@@ -385,7 +375,7 @@ ends() {
 	pid=$(pgrep -P $chisol habits)
 	kill -KILL $chisol "$pid"
 	wait $chisol || true
-	ends "$pid"
+	eventually is_gone "$pid"
 }
 
 @test "an unwritable report ends chisol before the command starts" {

@@ -31,10 +31,7 @@ start() {
 	shift
 	"$CHISOL" --set vmstat.stat_interval="$seconds" --set vmstat.policy=require "$@" \
 		sh -c 'echo $PPID >"$0"; exec sleep 60' "started.$seconds" 2>/dev/null &
-	for ((i = 0; i < 100; i++)); do
-		[ ! -s "started.$seconds" ] || break
-		sleep 0.05
-	done
+	eventually test -s "started.$seconds"
 	pids+=("$(<"started.$seconds")")
 }
 

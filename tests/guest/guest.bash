@@ -10,16 +10,6 @@ kernel_is() {
 	printf '%s\n' "$1" "$(uname -r)" | sort -CV
 }
 
-eventually() { # COMMAND...: is true within a while
-	local until=$((SECONDS + 15))
-	while ((SECONDS < until)); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	echo "never came true: $*"
-	return 1
-}
-
 cpus_of() { # PID
 	sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"
 }
