@@ -3,6 +3,7 @@
 #include "cgroup_claims.h"
 #include "cgroup_tasks.h"
 #include "cgroup_world.h"
+#include "journal.h"
 
 #include <errno.h>
 #include <time.h>
@@ -72,24 +73,58 @@ static int read_dir(const struct system *sys, const char *path, char **value, st
 	return 0;
 }
 
+/* Where the caller is; NULL: in a run, or it is not known. */
+static char *callers_group(const struct system *sys)
+{
+	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
+	_cleanup_free_ char *own = NULL;
+
+	if (cgroup_world_read(&world, sys, NULL) || world.kind == CGROUP_NONE)
+		return NULL;
+	own = xasprintf("%s%s", world.mount, world.own);
+	return cgroup_is_of_run(own) ? NULL : take_ptr(&own);
+}
+
+/* Is it in the run of this very process? */
+static bool is_of_own_run(const char *path)
+{
+	_cleanup_free_ char *id = run_id_make(NULL), *group = run_group_of(path);
+	const char *name = strrchr(group, '/');
+
+	return id && name && !strncmp(name + 1, CGROUP_RUN_PREFIX, strlen(CGROUP_RUN_PREFIX)) &&
+	       !strcmp(name + 1 + strlen(CGROUP_RUN_PREFIX), id);
+}
+
+static bool has_tasks(const struct system *sys, const char *path, const char *file)
+{
+	_cleanup_free_ char *list = xasprintf("%s/%s", path, file);
+	_cleanup_free_ pid_t *tids = NULL;
+	size_t n;
+
+	return cgroup_list_tasks(sys, list, &tids, &n, NULL) || n;
+}
+
 /*
- * Moves what is left in a group to the one above. That cannot hold processes if it hands
- * controllers down (v2); then they go to where the caller is, as they would be there had chisol not
- * been.
+ * Moves what is left in a group: out of a run to where its chisol is, as it would be there had that
+ * not been. Whoever restores for another moves it to the group above: its own may be ended with all
+ * that is in it. Where there is no other way the one goes for the other: the group above cannot
+ * hold processes if it hands controllers down (v2).
  */
 static int empty_group(const struct system *sys, const char *path, const char *above,
                        struct error *err)
 {
 	const char *file = task_file(sys, path);
-	_cleanup_cgroup_world_ struct cgroup_world world = { 0 };
 	_cleanup_free_ char *own = NULL;
-	int rc = cgroup_move_tasks(sys, path, above, file, true, err);
+	int rc;
 
-	if ((rc != -EBUSY && rc != -EOPNOTSUPP) || cgroup_world_read(&world, sys, NULL) ||
-	    world.kind == CGROUP_NONE)
-		return rc;
-	own = xasprintf("%s%s", world.mount, world.own);
-	if (cgroup_is_of_run(own))
+	if (!has_tasks(sys, path, file))
+		return 0;
+	own = callers_group(sys);
+	if (own && !cgroup_is_of_run(above) && is_of_own_run(path) &&
+	    !cgroup_move_tasks(sys, path, own, file, true, NULL))
+		return 0;
+	rc = cgroup_move_tasks(sys, path, above, file, true, err);
+	if ((rc != -EBUSY && rc != -EOPNOTSUPP) || !own)
 		return rc;
 	error_clear(err);
 	return cgroup_move_tasks(sys, path, own, file, true, err);

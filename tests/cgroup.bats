@@ -100,7 +100,7 @@ wait_for() { # FILE
 	PIDS+=($!)
 	local masks groups pid
 	for pid in "${PIDS[@]}"; do
-		until [ "$(<"/proc/$pid/comm")" = sleep ]; do sleep 0.05; done
+		eventually grep -qx sleep "/proc/$pid/comm"
 	done
 	masks=$(cpus_of "${PIDS[@]}")
 	groups=$(for pid in "${PIDS[@]}"; do group_of "$pid"; done)
@@ -116,13 +116,13 @@ wait_for() { # FILE
 	local before
 	before=$(group_of self)
 	(
-		while [ ! -e go ]; do sleep 0.05; done
+		eventually [ -e go ]
 		sleep 60 &
 		echo $! >child
 		wait
 	) &
 	PIDS+=($!)
-	isolated bash -c 'touch go; while [ ! -s child ]; do sleep 0.05; done; cat /proc/$(<child)/cgroup >during'
+	isolated timeout 60 bash -c 'touch go; while [ ! -s child ]; do sleep 0.05; done; cat /proc/$(<child)/cgroup >during'
 	PIDS+=("$(<child)")
 	[ $VERSION = 2 ] || grep -q chisol-.*/rest during
 	[ "$(group_of "$(<child)")" = "$before" ]
@@ -134,6 +134,24 @@ wait_for() { # FILE
 	PIDS+=("$(<daemon)")
 	[[ $(group_of "$(<daemon)") != *chisol-* ]]
 	kill -0 "$(<daemon)"
+	unchanged
+}
+
+@test "what the command leaves behind is then where chisol was started" {
+	local group=$TREE/start-$$ file
+	mkdir "$group"
+	for file in cpuset.cpus cpuset.mems; do
+		[ $VERSION = 2 ] || cat "$TREE/$file" >"$group/$file"
+	done
+	(
+		echo $BASHPID >"$group/cgroup.procs"
+		isolated bash -c 'setsid sleep 60 >/dev/null 2>&1 & echo $! >daemon'
+	)
+	PIDS+=("$(<daemon)")
+	[ "$(group_of "$(<daemon)")" = "/${group##*/}" ] || local elsewhere=1
+	kill "$(<daemon)"
+	eventually rmdir "$group" 2>/dev/null
+	[ -z "${elsewhere-}" ]
 	unchanged
 }
 
