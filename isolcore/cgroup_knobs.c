@@ -153,16 +153,56 @@ static int remove_when_empty(const struct system *sys, const char *path, const c
 	return rc ? error_move(err, &error) : 0;
 }
 
-/* Whatever became of a partition, its group must not go while the kernel counts CPUs as its own:
- * it may keep them isolated. The knobs of both come first; this is for what they had to leave. */
+static bool has_cpus(const struct system *sys, const char *group, const struct cpumask *cpus)
+{
+	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
+
+	cgroup_effective(&effective, sys, group);
+	return cpumask_subset(cpus, &effective);
+}
+
+/*
+ * Linux 6.1 gives them back a little later. They go to the group above if that is a partition
+ * itself, and otherwise to the root.
+ */
+static int wait_for_cpus(const struct system *sys, const char *path, struct error *err)
+{
+	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
+	_cleanup_free_ char *group = cgroup_parent(path), *above = cgroup_parent(group),
+			    *run_group = run_group_of(path), *top = cgroup_top(sys, run_group),
+			    *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
+	int rc = cgroup_read_cpus(sys, file, &cpus, err);
+
+	if (rc)
+		return rc;
+	cpumask_and(&cpus, &sys->machine.online);
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+		if (has_cpus(sys, above, &cpus) || has_cpus(sys, top, &cpus))
+			return 0;
+		wait_a_step();
+	}
+	list = cpumask_list(&cpus);
+	return error_set(err, ETIMEDOUT, "the CPUs %s have not come back to %s within %d s", list,
+	                 above, PATIENCE_MS / 1000);
+}
+
+/* Whatever became of a partition, its CPUs and its group must not go while the kernel counts CPUs
+ * as its own: it may keep them isolated. The knobs of all come first; this is for what they had to
+ * leave. */
+static void give_up_partition(const struct system *sys, const char *group)
+{
+	_cleanup_free_ char *partition = xasprintf("%s/cpuset.cpus.partition", group), *kind = NULL;
+
+	if (!sysroot_read(&sys->root, partition, &kind, NULL) && strcmp(kind, "member") != 0 &&
+	    !sysroot_write(&sys->root, partition, "member", NULL))
+		wait_for_cpus(sys, partition, NULL);
+}
+
 static void give_up_cpus(const struct system *sys, const char *group)
 {
-	_cleanup_free_ char *partition = xasprintf("%s/cpuset.cpus.partition", group),
-			    *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *kind = NULL,
-			    *cpus = NULL;
+	_cleanup_free_ char *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *cpus = NULL;
 
-	if (!sysroot_read(&sys->root, partition, &kind, NULL) && strcmp(kind, "member"))
-		sysroot_write(&sys->root, partition, "member", NULL);
+	give_up_partition(sys, group);
 	if (!sysroot_read(&sys->root, exclusive, &cpus, NULL) && *cpus)
 		sysroot_write(&sys->root, exclusive, "", NULL);
 }
@@ -252,10 +292,21 @@ static void judge_cpus(const struct system *sys, struct knob *knob, const struct
 	}
 }
 
+/* Linux 6.1 never gives back what a partition had whose CPUs are taken out of the file. */
+static int write_cpus(const struct system *sys, const char *path, const char *value,
+                      struct error *err)
+{
+	_cleanup_free_ char *group = cgroup_parent(path);
+
+	if (value && !*value)
+		give_up_partition(sys, group);
+	return knob_file_write(sys, path, value, err);
+}
+
 const struct knob_type knob_cpuset_cpus = {
 	.name = "cpuset-cpus",
 	.read = knob_file_read,
-	.write = knob_file_write,
+	.write = write_cpus,
 	.same = knob_same_cpulist,
 	.judge = judge_cpus,
 	.mortal = true, /* with its group, which may be another run's */
@@ -370,39 +421,6 @@ static int leave_some_cpus(const struct system *sys, const char *path, struct er
 	return error_set(err, EBUSY,
 	                 "cannot make %s a partition: CPUs %s are the last that are not isolated",
 	                 group, list);
-}
-
-static bool has_cpus(const struct system *sys, const char *group, const struct cpumask *cpus)
-{
-	_cleanup_cpumask_ struct cpumask effective = CPUMASK_INIT;
-
-	cgroup_effective(&effective, sys, group);
-	return cpumask_subset(cpus, &effective);
-}
-
-/*
- * Linux 6.1 gives them back a little later. They go to the group above if that is a partition
- * itself, and otherwise to the root.
- */
-static int wait_for_cpus(const struct system *sys, const char *path, struct error *err)
-{
-	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
-	_cleanup_free_ char *group = cgroup_parent(path), *above = cgroup_parent(group),
-			    *run_group = run_group_of(path), *top = cgroup_top(sys, run_group),
-			    *file = xasprintf("%s/cpuset.cpus", group), *list = NULL;
-	int rc = cgroup_read_cpus(sys, file, &cpus, err);
-
-	if (rc)
-		return rc;
-	cpumask_and(&cpus, &sys->machine.online);
-	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
-		if (has_cpus(sys, above, &cpus) || has_cpus(sys, top, &cpus))
-			return 0;
-		wait_a_step();
-	}
-	list = cpumask_list(&cpus);
-	return error_set(err, ETIMEDOUT, "the CPUs %s have not come back to %s within %d s", list,
-	                 above, PATIENCE_MS / 1000);
 }
 
 static int write_partition(const struct system *sys, const char *path, const char *value,
