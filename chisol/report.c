@@ -78,21 +78,25 @@ static bool others_may_write(const struct stat *dir)
 	       (dir->st_mode & S_IWGRP && dir->st_gid != getegid());
 }
 
-static int open_file(const char *path, struct error *err)
+static int open_file(const char *path, bool *created, struct error *err)
 {
 	_cleanup_free_ char *dir_copy = xstrdup(path), *base_copy = xstrdup(path);
 	_cleanup_close_ int dir_fd = -1;
 	_cleanup_close_ int fd = -1;
 	struct stat dir, file;
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
+	const char *base = basename(base_copy);
 	bool guarded;
 
 	dir_fd = open(dirname(dir_copy), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0 || fstat(dir_fd, &dir) < 0)
 		return error_errno(err, errno, "cannot open the directory of report file %s", path);
 	guarded = others_may_write(&dir);
+	fd = openat(dir_fd, base, flags | O_EXCL, 0666);
+	*created = fd >= 0;
 	/* A FIFO is opened as sh does it: this waits for its reader. */
-	fd = openat(dir_fd, basename(base_copy), flags | (guarded ? O_NOFOLLOW : 0), 0666);
+	if (fd < 0 && errno == EEXIST)
+		fd = openat(dir_fd, base, flags | (guarded ? O_NOFOLLOW : 0), 0666);
 	if (fd < 0 && errno == ELOOP && guarded)
 		return error_set(err, ELOOP,
 		                 "report file %s is a symbolic link in a directory that others can "
@@ -136,7 +140,7 @@ int report_sink_open(struct report_sink *sink, struct error *err)
 			                   name_of(sink));
 		return 0;
 	}
-	sink->fd = open_file(sink->path, err);
+	sink->fd = open_file(sink->path, &sink->created, err);
 	return sink->fd < 0 ? sink->fd : 0;
 }
 
@@ -229,6 +233,11 @@ int report_write(const struct report_sink *sink, const struct run_report *report
 
 void report_sink_close(struct report_sink *sink)
 {
+	struct stat file;
+
+	/* A launch that is refused leaves nothing behind. */
+	if (sink->fd >= 0 && sink->created && !fstat(sink->fd, &file) && file.st_size == 0)
+		unlink(sink->path);
 	if (sink->fd >= 0)
 		close(sink->fd);
 	free(sink->path);

@@ -48,6 +48,7 @@ struct report_sink {
 	enum report_format format;
 	char *path; /* NULL: standard error */
 	int fd;
+	bool created; /* the file is new; it goes again if nothing is ever written to it */
 };
 
 /* FORMAT or FORMAT:FILE. */

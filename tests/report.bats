@@ -89,6 +89,13 @@ setup_file() {
 		"$BATS_TEST_TMPDIR/r"
 }
 
+@test "a launch that is refused leaves no new report file, and an old one as it was" {
+	echo old >old
+	run -125 "$CHISOL" -c 99999 -r json:new -r text:old true
+	[ ! -e new ]
+	[ "$(<old)" = old ]
+}
+
 @test "an unknown format is refused with the known ones" {
 	run "$CHISOL" -c 1 -r xml true
 	[ "$status" -eq 125 ]
