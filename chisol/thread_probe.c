@@ -201,7 +201,7 @@ void thread_probe_finish(struct thread_probe *tp)
 {
 	_cleanup_interrupts_ struct interrupt_table after = INTERRUPT_TABLE_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	uint64_t counted_from = tp->follow.count_from;
+	struct followed *followed = &tp->followed;
 
 	tp->ended = ring_clock();
 	look(tp, tp->ended);
@@ -211,11 +211,13 @@ void thread_probe_finish(struct thread_probe *tp)
 		interrupts_subtract(&after, &tp->before);
 	else /* it ended within the grace */
 		after.n_rows = 0;
-	tp->followed.n_looks = tp->n_looks;
-	tp->followed.n_omitted = tp->follow.n_omitted;
-	tp->followed.window_ns = tp->ended > counted_from ? tp->ended - counted_from : 0;
-	followed_join(&tp->followed, tp->record, tp->threads, &tp->folded);
-	followed_count_cpus(&tp->followed, &tp->req->cpus.workload, &after);
+	followed->n_looks = tp->n_looks;
+	followed->n_omitted = tp->follow.n_omitted;
+	followed->count_from = tp->follow.count_from;
+	followed->window_ns =
+		tp->ended > followed->count_from ? tp->ended - followed->count_from : 0;
+	followed_join(followed, tp->record, tp->threads, &tp->folded);
+	followed_count_cpus(followed, &tp->req->cpus.workload, &after);
 }
 
 char *thread_probe_not_loaded(const struct thread_probe *tp)

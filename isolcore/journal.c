@@ -631,8 +631,9 @@ int journal_reload(struct journal *j, const struct journal *own, const struct sy
 
 	if (own->fd < 0)
 		return journal_load(j, sys, own->path, err);
-	rc = lseek(own->fd, 0, SEEK_SET) < 0 ? -errno
-	                                     : read_whole(own->fd, JOURNAL_MAX_SIZE, &text, &size);
+	if (lseek(own->fd, 0, SEEK_SET) < 0)
+		return error_errno(err, errno, "cannot read %s", own->path);
+	rc = read_whole(own->fd, JOURNAL_MAX_SIZE, &text, &size);
 	return rc ? error_errno(err, -rc, "cannot read %s", own->path)
 	          : journal_parse(j, own->path, text, size, err);
 }

@@ -33,7 +33,8 @@ void follow_close(struct follow *follow);
 
 /* The place of a thread in the table, claimed if need be; NULL: the table is full. start: when it
  * began; 0: just now, so that the place of one that has ended with the same number is not its. */
-struct record_thread *follow_claim(struct record_thread *threads, uint32_t tid, uint64_t start);
+struct record_thread *follow_claim(struct record_thread *threads, uint32_t tid, uint64_t start)
+	__attribute__((nonnull));
 /* base + more, member by member; and the other way round. */
 void follow_add(struct record_counts *base, const struct record_counts *more);
 void follow_subtract(struct record_counts *base, const struct record_counts *less);

@@ -13,10 +13,15 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Counts only grow, so the later look knows more; and the earlier one began earlier. */
-static void join_counts(struct record_thread *to, const struct record_thread *from)
+/*
+ * Counts only grow, so the later look knows more. What is not to count ends with the last look
+ * before count_from, of those who looked before; or else with the first look at all.
+ */
+static void join_counts(struct record_thread *to, const struct record_thread *from,
+                        uint64_t count_from)
 {
 	static const struct record_counts nothing;
+	bool early = to->first_ns < count_from, other_early = from->first_ns < count_from;
 	uint64_t *base = (uint64_t *)&to->base, *now = (uint64_t *)&to->now;
 	const uint64_t *other_base = (const uint64_t *)&from->base;
 	const uint64_t *other_now = (const uint64_t *)&from->now;
@@ -27,14 +32,19 @@ static void join_counts(struct record_thread *to, const struct record_thread *fr
 	if (!memcmp(&to->now, &nothing, sizeof(nothing)))
 		to->base = from->base;
 	for (size_t i = 0; i < sizeof(to->now) / sizeof(*now); i++) {
-		base[i] = least(base[i], other_base[i]);
+		if (early == other_early)
+			base[i] = early ? most(base[i], other_base[i])
+			                : least(base[i], other_base[i]);
+		else if (other_early)
+			base[i] = other_base[i];
 		now[i] = most(now[i], other_now[i]);
 	}
 }
 
-static void join_thread(struct record_thread *to, const struct record_thread *from)
+static void join_thread(struct record_thread *to, const struct record_thread *from,
+                        uint64_t count_from)
 {
-	join_counts(to, from);
+	join_counts(to, from, count_from);
 	if (from->last_ns > to->last_ns) {
 		to->cpu = from->cpu;
 		to->hot_cpu = from->flags & RECORD_HOT ? from->hot_cpu : to->hot_cpu;
@@ -66,7 +76,7 @@ static void add_thread(struct followed *followed, size_t *room, const struct rec
 		return;
 	for (size_t i = 0; i < followed->n_threads; i++) {
 		if (same_thread(&followed->threads[i], thread)) {
-			join_thread(&followed->threads[i], thread);
+			join_thread(&followed->threads[i], thread, followed->count_from);
 			return;
 		}
 	}

@@ -36,7 +36,8 @@ struct followed {
 	struct followed_cpu *cpus;
 	size_t n_cpus;
 	char *interrupts_unavailable;
-	uint64_t window_ns; /* that counts */
+	uint64_t count_from; /* CLOCK_MONOTONIC, ns: the end of the grace; set before the join */
+	uint64_t window_ns;  /* that counts */
 };
 
 /* own: chisol's table of RECORD_THREADS, own_folded: its sum. */

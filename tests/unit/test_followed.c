@@ -102,6 +102,27 @@ static void test_what_both_sides_saw_of_a_thread_is_joined(void **state)
 	assert_int_equal(p->followed.cpus[1].counts.involuntary, 3);
 }
 
+static void test_what_either_side_saw_within_the_grace_does_not_count(void **state)
+{
+	struct pieces *p = *state;
+
+	p->followed.count_from = 25;
+	p->own[0] = thread(7, 1, 3);
+	p->own[0].base = p->own[0].now;
+	p->keep.record->threads[0] = thread(7, 1, 1);
+	p->keep.record->threads[0].base = p->keep.record->threads[0].now;
+	/* The library came to this one after the grace. */
+	p->own[1] = thread(8, 2, 5);
+	p->own[1].base.involuntary = 2;
+	p->keep.record->threads[1] = thread(8, 2, 6);
+	p->keep.record->threads[1].first_ns = 30;
+	p->keep.record->threads[1].base.involuntary = 4;
+	join(p);
+	assert_int_equal(p->followed.cpus[0].counts.involuntary, 0);
+	assert_int_equal(p->followed.cpus[0].counts.minor, 0);
+	assert_int_equal(p->followed.cpus[1].counts.involuntary, 4);
+}
+
 static void test_a_place_that_nobody_looked_at_does_not_take_the_base_away(void **state)
 {
 	struct pieces *p = *state;
@@ -233,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_both_sides_saw_of_a_thread_is_joined),
+		TEST(test_what_either_side_saw_within_the_grace_does_not_count),
 		TEST(test_a_place_that_nobody_looked_at_does_not_take_the_base_away),
 		TEST(test_nothing_that_happened_is_kept_and_nothing_that_ran_is_unused),
 		TEST(test_interrupts_and_other_tasks_are_counted_softirqs_are_not),
