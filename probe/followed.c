@@ -68,11 +68,9 @@ static bool same_thread(const struct record_thread *a, const struct record_threa
 	return a->tid == b->tid && (!a->start || !b->start || a->start == b->start);
 }
 
-static void add_thread(struct followed *followed, size_t *room, const struct record_thread *thread,
-                       uint32_t probe)
+static void add_thread(struct followed *followed, size_t *room, const struct record_thread *thread)
 {
-	/* There was more than one of its kind, if it was ended and begun again. */
-	if (!thread->tid || thread->tid == probe || thread->flags & RECORD_PROBE)
+	if (!thread->tid)
 		return;
 	for (size_t i = 0; i < followed->n_threads; i++) {
 		if (same_thread(&followed->threads[i], thread)) {
@@ -83,6 +81,21 @@ static void add_thread(struct followed *followed, size_t *room, const struct rec
 	followed->threads =
 		xgrow(followed->threads, followed->n_threads + 1, room, sizeof(*followed->threads));
 	followed->threads[followed->n_threads++] = *thread;
+}
+
+/* The library's own threads: more than one, if it was ended and begun again. Not every look at one
+ * knew what it is. */
+static void drop_probes(struct followed *followed, uint32_t probe)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < followed->n_threads; i++) {
+		const struct record_thread *t = &followed->threads[i];
+
+		if (t->tid != probe && !(t->flags & RECORD_PROBE))
+			followed->threads[n++] = *t;
+	}
+	followed->n_threads = n;
 }
 
 static void add_folded(struct record_folded *sum, const struct record_folded *more)
@@ -155,9 +168,10 @@ void followed_join(struct followed *followed, const struct record_keep *record,
 	record_read_library(record, &library);
 	theirs = record_read_threads(record, &n);
 	for (size_t i = 0; i < n; i++)
-		add_thread(followed, &room, &theirs[i], library.follower_tid);
+		add_thread(followed, &room, &theirs[i]);
 	for (size_t i = 0; i < RECORD_THREADS; i++)
-		add_thread(followed, &room, &own[i], library.follower_tid);
+		add_thread(followed, &room, &own[i]);
+	drop_probes(followed, library.follower_tid);
 	for (size_t i = 0; i < followed->n_threads; i++) {
 		struct record_thread *t = &followed->threads[i];
 

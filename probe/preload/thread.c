@@ -307,10 +307,14 @@ static void *probe_thread(void *arg)
 {
 	struct record *record = arg;
 	struct record_library *library = &record->library;
+	struct record_thread *place;
 	int rc = leave_descriptors();
 
 	prctl(PR_SET_NAME, "chisol-probe");
 	library->follower_tid = (uint32_t)gettid();
+	place = follow_claim(record->threads, library->follower_tid, 0);
+	if (place)
+		record_flag(place, RECORD_PROBE);
 	if (rc) {
 		library->follower_errno = (uint32_t)-rc;
 		set_follower(record, RECORD_NO_THREAD);
