@@ -57,6 +57,17 @@ text() { # [FILE]
 	tr -s '\n ' ' ' <"${1:-report.txt}"
 }
 
+# refreshed FILE: has the kernel send a worker to every CPU, until the program whose pid is in the file has been hit, and
+# ends that.
+refreshed() {
+	eventually test -s "$1"
+	for _ in 1 2 3 4 5; do
+		echo 1 >/proc/sys/vm/stat_refresh
+		sleep 0.5
+	done
+	kill "$(<"$1")"
+}
+
 snapshot() {
 	machine_snapshot | sort
 	grep -Hs '' /sys/devices/virtual/workqueue/cpumask* $CPU_DIR/online

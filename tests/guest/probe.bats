@@ -21,9 +21,9 @@ teardown() {
 watched() {
 	rm -f there
 	"$CHISOL" -c "$1" --probe -r json:report.json -r text:report.txt -r jsonl:breaks "${@:3}" \
-		sh -c 'touch there; exec "$@"' sh "$QUIET" 1 "$2" >counts 3>&- &
+		sh -c 'echo $$ >there; exec "$@"' sh "$QUIET" 1 "$2" >counts 3>&- &
 	RUN=$!
-	eventually test -e there
+	eventually test -s there
 }
 
 watched_ended() {
@@ -75,25 +75,27 @@ called() { # CPU: interrupts that others sent to it
 
 @test "a worker that the kernel sends is named, with its function" {
 	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
-	watched 2 4
-	while kill -0 "$RUN" 2>/dev/null; do echo 1 >/proc/sys/vm/stat_refresh; sleep 0.2; done
+	watched 2 60
+	refreshed there
 	watched_ended
 	jq -e '.probe.verdict == "broken"' report.json
 	parts '(.cause == "vmstat" or .cause == "kworker") and (.functions | index("refresh_vm_stats"))'
 }
 
 @test "another task on the CPU is named" {
-	watched 1 3
+	watched 1 60
 	taskset -c 1 sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
+	kill "$(<there)"
 	watched_ended
 	parts '.cause == "task" and .self == false and .name == "sh"'
 }
 
 @test "an interrupt from another CPU is named, with its sender where the kernel tells it" {
-	watched 1 3
+	watched 1 60
 	mkfifo pipe
 	taskset -c 1 sh -c 'while read x; do :; done <pipe' 3>&- &
 	taskset -c 0 sh -c 'i=0; while [ $i -lt 50 ]; do echo x; sleep 0.02; i=$((i+1)); done >pipe'
+	kill "$(<there)"
 	watched_ended
 	jq -s -c '[.[].parts[]? | select(.sender) | {cause, sender}] | group_by(.cause) | map([.[0].cause, length, .[0].sender])[]' breaks
 	(($(seen reschedule call-function ipi) >= 10))
@@ -102,8 +104,9 @@ called() { # CPU: interrupts that others sent to it
 
 @test "a device's interrupt is named with the device" {
 	[ -b /dev/vda ] || skip "this guest has no disk"
-	watched 1 3
+	watched 1 60
 	taskset -c 1 dd if=/dev/vda of=/dev/null bs=4k count=200 iflag=direct
+	kill "$(<there)"
 	watched_ended
 	jq -c '[.interrupts.rows[] | select(.kind == "device")]' report.json
 	jq -s -c '[.[].parts[]? | select(.cause == "device-irq") | [.name, .number]] | unique' breaks

@@ -84,8 +84,9 @@ isolated() {
 
 @test "somebody who makes the kernel reach for every CPU is seen" {
 	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
-	while sleep 0.3; do echo 1 >/proc/sys/vm/stat_refresh; done 3>&- &
-	PIDS+=($!)
-	counted isolated
+	isolated sh -c 'echo $$ >pid; exec "$@"' sh "$QUIET" 0 60 >counts 3>&- &
+	RUN=$!
+	refreshed pid
+	wait "$RUN"
 	[ $(($(count switches) + $(count CAL) + $(count IWI) + $(timer))) -ge 1 ]
 }
