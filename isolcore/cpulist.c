@@ -426,7 +426,8 @@ static int read_list(struct list *list, const char *text, struct error *err)
 	if (list->allowed && !list->any_taken)
 		cpumask_and(&list->taken, list->allowed);
 	if (cpumask_empty(&list->taken))
-		return error_set(err, EINVAL, "that is no CPU on this machine; chisol --info lists what it has");
+		return error_set(err, EINVAL,
+		                 "that is no CPU on this machine; chisol --info lists what it has");
 	return 0;
 }
 

@@ -20,6 +20,7 @@ teardown() {
 }
 
 start_holder() {
+	rm -f holder.out
 	"$CHISOL" --hold-trace >holder.out 2>holder.err 9>&- 3>&- &
 	HOLDER=$!
 	eventually [ -s holder.out ]
