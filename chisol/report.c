@@ -208,7 +208,7 @@ int report_sink_add(const struct report_sink *sink, const char *text, size_t len
 		return error_set(err, rc,
 		                 "nobody has read from %s for %d ms, and no more is written to it "
 		                 "until the command has ended",
-		                 sink->path ? sink->path : "standard error", patience);
+		                 name_of(sink), patience);
 	if (rc)
 		return error_errno(err, rc, "cannot write the report to %s", name_of(sink));
 	return 0;
@@ -235,11 +235,12 @@ void report_sink_close(struct report_sink *sink)
 {
 	struct stat file;
 
-	/* A launch that is refused leaves nothing behind. */
-	if (sink->fd >= 0 && sink->created && !fstat(sink->fd, &file) && file.st_size == 0)
-		unlink(sink->path);
-	if (sink->fd >= 0)
+	if (sink->fd >= 0) {
+		/* A launch that is refused leaves nothing behind. */
+		if (sink->created && !fstat(sink->fd, &file) && file.st_size == 0)
+			unlink(sink->path);
 		close(sink->fd);
+	}
 	free(sink->path);
 	*sink = (struct report_sink){ .fd = -1 };
 }
