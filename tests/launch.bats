@@ -294,7 +294,7 @@ dialog() {
 
 @test "Ctrl-C at the terminal reaches the command once, and a shell shows the same" {
 	dialog '<P> ' $'>$RUN bash -c \'trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo ready; while :; do read -t 1; done\'\n' \
-		'<ready' $'>\x03' '<got-int' $'>\x1a' '<Stopped' '<P> ' $'>kill %1; fg\n' '<got-term' '<P> ' $'>echo status $?\n' '<status'
+		'<ready' $'>\x03' '<got-int' $'>\x1a' '<Stopped' '<P> ' $'>kill $(jobs -p); fg\n' '<got-term' '<P> ' $'>echo status $?\n' '<status'
 	[ "$(grep -c ^got-int said)" -eq 1 ]
 	dialog '<P> ' $'>$RUN sh -c "echo ready; exec sleep 1000"\n' '<ready' $'>\x03' '<P> ' $'>echo status $?\n' '<status 130'
 	dialog '<P> ' $'>$RUN sh -c "echo ready; exec sleep 1000"\n' '<ready' $'>\x1c' '<P> ' $'>echo status $?\n' '<status 131'
