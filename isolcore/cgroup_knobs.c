@@ -186,54 +186,77 @@ static int wait_for_cpus(const struct system *sys, const char *path, struct erro
 	                 above, PATIENCE_MS / 1000);
 }
 
+/* What is gone has nothing left to give up. */
+static int unless_gone(int rc, struct error *err)
+{
+	if (!errno_is_absent(-rc))
+		return rc;
+	if (err)
+		error_clear(err);
+	return 0;
+}
+
 /* Whatever became of a partition, its CPUs and its group must not go while the kernel counts CPUs
  * as its own: it may keep them isolated. The knobs of all come first; this is for what they had to
  * leave. */
-static void give_up_partition(const struct system *sys, const char *group)
+static int give_up_partition(const struct system *sys, const char *group, struct error *err)
 {
 	_cleanup_free_ char *partition = xasprintf("%s/cpuset.cpus.partition", group), *kind = NULL;
+	int rc = sysroot_read(&sys->root, partition, &kind, err);
 
-	if (!sysroot_read(&sys->root, partition, &kind, NULL) && strcmp(kind, "member") != 0 &&
-	    !sysroot_write(&sys->root, partition, "member", NULL))
-		wait_for_cpus(sys, partition, NULL);
+	if (!rc && strcmp(kind, "member") != 0) {
+		rc = sysroot_write(&sys->root, partition, "member", err);
+		if (!rc)
+			rc = wait_for_cpus(sys, partition, err);
+	}
+	return unless_gone(rc, err);
 }
 
-static void give_up_cpus(const struct system *sys, const char *group)
+static int give_up_cpus(const struct system *sys, const char *group, struct error *err)
 {
 	_cleanup_free_ char *exclusive = xasprintf("%s/cpuset.cpus.exclusive", group), *cpus = NULL;
+	int rc = give_up_partition(sys, group, err);
 
-	give_up_partition(sys, group);
-	if (!sysroot_read(&sys->root, exclusive, &cpus, NULL) && *cpus)
-		sysroot_write(&sys->root, exclusive, "", NULL);
+	if (rc)
+		return rc;
+	rc = sysroot_read(&sys->root, exclusive, &cpus, err);
+	if (!rc && *cpus)
+		rc = sysroot_write(&sys->root, exclusive, "", err);
+	return unless_gone(rc, err);
 }
 
 struct removal {
 	const struct system *sys;
-	const char *above; /* takes what is left in the groups */
+	const char *above;  /* takes what is left in the groups */
+	struct error error; /* the first */
 };
 
-/* What cannot be removed keeps the group above it, and is told of there. */
 static bool remove_with_all_below(void *ctx, const char *group)
 {
-	const struct removal *removal = ctx;
+	struct removal *removal = ctx;
+	_cleanup_error_ struct error error = ERROR_INIT;
+	int rc;
 
 	cgroup_for_each(removal->sys, group, remove_with_all_below, ctx);
-	give_up_cpus(removal->sys, group);
-	remove_when_empty(removal->sys, group, removal->above, NULL);
+	rc = give_up_cpus(removal->sys, group, &error);
+	if (!rc)
+		rc = remove_when_empty(removal->sys, group, removal->above, &error);
+	if (rc && !removal->error.err)
+		error_move(&removal->error, &error);
 	return false;
 }
 
-/* The command may have made groups below, as service managers and container engines do. */
+/* The command may have made groups below, as service managers and container engines do. What
+ * cannot be removed keeps those above it, and is what is told of. */
 static int remove_group(const struct system *sys, const char *path, struct error *err)
 {
 	_cleanup_free_ char *above = cgroup_parent(path);
-	struct removal removal = { sys, above };
+	struct removal removal = { sys, above, ERROR_INIT };
 
 	if (!cgroup_is_of_run(path))
 		return error_set(err, EINVAL, "%s is not a group that chisol makes", path);
-	cgroup_for_each(sys, path, remove_with_all_below, &removal);
-	give_up_cpus(sys, path);
-	return remove_when_empty(sys, path, above, err);
+	remove_with_all_below(&removal, path);
+	return removal.error.err ? error_move(err, &removal.error) : 0;
 }
 
 static int write_dir(const struct system *sys, const char *path, const char *value,
@@ -297,10 +320,9 @@ static int write_cpus(const struct system *sys, const char *path, const char *va
                       struct error *err)
 {
 	_cleanup_free_ char *group = cgroup_parent(path);
+	int rc = value && !*value ? give_up_partition(sys, group, err) : 0;
 
-	if (value && !*value)
-		give_up_partition(sys, group);
-	return knob_file_write(sys, path, value, err);
+	return rc ? rc : knob_file_write(sys, path, value, err);
 }
 
 const struct knob_type knob_cpuset_cpus = {

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "../../isolcore/cgroup_claims.h"
 #include "../../isolcore/cgroup_knobs.h"
@@ -1087,6 +1089,64 @@ static void only_groups_of_chisol_are_removed(void **state)
 	tree_expect(tree, "/sys/fs/cgroup/theirs/cpuset.cpus.partition", "member\n");
 }
 
+/* For the writes of a test: every one fails with EFBIG (setrlimit(2)). */
+static void let_writes_fail(bool fail)
+{
+	static struct rlimit before;
+	struct rlimit none;
+
+	if (!fail) {
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		return;
+	}
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+}
+
+#define RUN_GROUP "sys/fs/cgroup/chisol-1-1"
+
+static void expect_not_given_up(const struct tree_file *files, const char *path, const char *value,
+                                const struct knob_type *type, const char *file)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(files);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int rc;
+
+	let_writes_fail(true);
+	rc = type->write(&tree->sys, path, value, &err);
+	let_writes_fail(false);
+	assert_int_equal(rc, -EFBIG);
+	assert_non_null(strstr(err.text, file));
+	tree_expect(tree, "/" RUN_GROUP "/cpuset.cpus", "2-3\n");
+}
+
+static void what_cannot_be_given_up_is_told_and_keeps_the_group(void **state)
+{
+	static const struct tree_file own[] = { V2_FILES("6.12.0"),
+		                                V2_GROUP(RUN_GROUP, "2-3", "isolated"),
+		                                { 0 } };
+	static const struct tree_file below[] = { V2_FILES("6.12.0"),
+		                                  V2_GROUP(RUN_GROUP, "2-3", "member"),
+		                                  V2_GROUP(RUN_GROUP "/mine", "3", "isolated"),
+		                                  { 0 } };
+	static const struct tree_file exclusive[] = { V2_FILES("6.12.0"),
+		                                      V2_GROUP(RUN_GROUP, "2-3", "member"),
+		                                      { RUN_GROUP "/cpuset.cpus.exclusive", "2-3" },
+		                                      { 0 } };
+
+	(void)state;
+	expect_not_given_up(own, "/" RUN_GROUP, NULL, &knob_cgroup_dir,
+	                    "/" RUN_GROUP "/cpuset.cpus.partition");
+	expect_not_given_up(below, "/" RUN_GROUP, NULL, &knob_cgroup_dir,
+	                    "/" RUN_GROUP "/mine/cpuset.cpus.partition");
+	expect_not_given_up(exclusive, "/" RUN_GROUP, NULL, &knob_cgroup_dir,
+	                    "/" RUN_GROUP "/cpuset.cpus.exclusive");
+	expect_not_given_up(own, "/" RUN_GROUP "/cpuset.cpus", "", &knob_cpuset_cpus,
+	                    "/" RUN_GROUP "/cpuset.cpus.partition");
+}
+
 static void a_mask_that_the_kernel_made_is_known_as_such(void **state)
 {
 	(void)state;
@@ -1176,6 +1236,7 @@ int main(void)
 		cmocka_unit_test(a_controller_in_use_by_others_reads_as_such),
 		cmocka_unit_test(a_group_that_is_only_called_like_a_run_is_somebody_elses),
 		cmocka_unit_test(only_groups_of_chisol_are_removed),
+		cmocka_unit_test(what_cannot_be_given_up_is_told_and_keeps_the_group),
 		cmocka_unit_test(a_mask_that_the_kernel_made_is_known_as_such),
 		cmocka_unit_test(masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs),
 		cmocka_unit_test(kernel_threads_have_their_masks_back_on_a_machine_with_nohz_full),
