@@ -50,14 +50,41 @@ static bool next_signal(const struct supervision *s, struct signalfd_siginfo *in
 }
 
 /* A number that comes with the signal (sigqueue(3)) is passed on with it. */
-static void pass_on(const struct supervision *s, const struct signalfd_siginfo *info)
+static void pass_on(struct supervision *s, const struct signalfd_siginfo *info)
 {
 	union sigval value = { .sival_ptr = (void *)(uintptr_t)info->ssi_ptr };
+	int sig = (int)info->ssi_signo;
 
-	if (info->ssi_code == SI_QUEUE)
-		sigqueue(s->pid, (int)info->ssi_signo, value);
-	else
-		kill(s->pid, (int)info->ssi_signo);
+	if (!(info->ssi_code == SI_QUEUE ? sigqueue(s->pid, sig, value) : kill(s->pid, sig)))
+		return;
+	if (!s->lost.n++) {
+		s->lost.first = sig;
+		s->lost.err = errno;
+	}
+}
+
+/* Their senders have been told that all is well. */
+static void tell_of_lost_signals(const struct supervision *s)
+{
+	static const struct {
+		int err;
+		const char *why;
+	} reasons[] = {
+		{ EAGAIN, ", as it has as many signals pending as it may (ulimit -i)" },
+		{ EPERM, ", as it has become another user" },
+	};
+	const char *why = "";
+
+	if (!s->lost.n)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].err == s->lost.err)
+			why = reasons[i].why;
+	plan_note(s->plan, NULL, reason_of_errno(s->lost.err),
+	          "%lu signal%s that chisol was sent could not be passed on to the command%s; the "
+	          "first was %d (%s): %s",
+	          s->lost.n, s->lost.n == 1 ? "" : "s", why, s->lost.first,
+	          strsignal(s->lost.first), strerror(s->lost.err));
 }
 
 /* Did the command, or a process that descends from it, send this? A sender that is gone already or
@@ -100,7 +127,7 @@ static bool command_has_it(const struct supervision *s, const struct signalfd_si
 	}
 }
 
-static void pass_signals(const struct supervision *s, bool *child_changed)
+static void pass_signals(struct supervision *s, bool *child_changed)
 {
 	struct signalfd_siginfo info;
 
@@ -269,7 +296,7 @@ static void tick(const struct supervision *s, struct watch_times *next)
 	next->tick = ended + (share > TICK_NS ? share : TICK_NS);
 }
 
-int supervise(const struct supervision *s, struct launch_result *result, struct error *err)
+int supervise(struct supervision *s, struct launch_result *result, struct error *err)
 {
 	_cleanup_handover_ struct handover words = HANDOVER_INIT;
 	enum handover_end end = HANDOVER_CUT;
@@ -312,6 +339,7 @@ int supervise(const struct supervision *s, struct launch_result *result, struct 
 	}
 	clock_gettime(CLOCK_REALTIME, &result->ended);
 	result->elapsed_ns = now_ns() - began;
+	tell_of_lost_signals(s);
 	if (s->foreground)
 		take_terminal_back(s);
 	if (result->started && s->hooks->watch)

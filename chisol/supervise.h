@@ -26,6 +26,10 @@ struct supervision {
 	int signals; /* a signalfd that is told of every held signal; owned by the caller */
 	const struct launch_hooks *hooks;
 	bool foreground; /* chisol had the terminal; set by supervise_at_gate() */
+	struct {
+		unsigned long n;
+		int first, err;
+	} lost; /* signals that could not be passed on; a note of the plan tells of them */
 };
 
 /* A signalfd (non-blocking, close-on-exec) for the signals that launch_hold_signals() holds. */
@@ -36,6 +40,6 @@ void supervise_held_signals(sigset_t *set);
  * that a second one of a kind merges with the first. */
 void supervise_at_gate(struct supervision *s);
 /* Until the command has ended and is reaped. Return value and result as of launch_and_wait(). */
-int supervise(const struct supervision *s, struct launch_result *result, struct error *err);
+int supervise(struct supervision *s, struct launch_result *result, struct error *err);
 
 #endif

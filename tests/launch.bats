@@ -209,6 +209,18 @@ COUNTER='for s in HUP INT QUIT USR1 USR2 ALRM TERM WINCH CONT IO RTMIN+3; do tra
 	[ "$(sort out | uniq -d)" = "" ]
 }
 
+@test "a signal that could not be passed on is told in the report" {
+	/bin/kill -q 1 -s 0 $$ || skip "needs kill -q (procps)"
+	WAIT="./chisol -r text:report" start bash -c "ulimit -i 0; $COUNTER"
+	/bin/kill -q 7 -s RTMIN+3 "$pid"
+	eventually grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/$pid/status"
+	kill -VTALRM "$pid" # read after the other one was passed on
+	ended_with 42
+	refute grep -qx RTMIN+3 out
+	grep -Eq '1 signal that chisol was sent could not be passed on to the command' <(tr -s ' \n' ' ' <report)
+	grep -q 'ulimit -i' report
+}
+
 @test "a script's background job can be ended by its pid" {
 	run -143 timeout 60 sh -c "$WAIT sleep 1000 & kill \$!; wait \$!"
 	run -124 timeout --foreground 1 $WAIT sleep 1000
