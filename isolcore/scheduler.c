@@ -3,7 +3,8 @@
  * The fair server (Linux 6.12) is what lets ordinary tasks run beside realtime ones. It works with
  * a timer that on a nohz_full CPU with a single ordinary task costs a tick, a reschedule and a call
  * once a second. A runtime of 0 turns it off for a CPU (kernel/sched/debug.c,
- * sched_fair_server_write()).
+ * sched_fair_server_write()). The write is refused with EBUSY where the bandwidth of the CPU's root
+ * domain would be exceeded (__dl_overflow()): that of an isolated partition has none to give.
  *
  * Linux 6.12.117 may find fault with itself when that is written, also on an idle CPU, and logs a
  * warning, once (task_non_contending()). It goes on; but not if it is told to panic.
@@ -30,8 +31,9 @@ static void plan_cpu(struct plan *plan, const struct system *sys, const struct r
 	                                  "its timer interrupts the CPU once a second");
 
 	xreplace(&knob->remedy,
-	         knob->found ? "the kernel refuses it for a CPU that is in a partition already, "
-	                       "unless kernel.sched_rt_runtime_us is -1"
+	         knob->found ? "EBUSY: the kernel's account of deadline bandwidth for the CPU does "
+	                       "not add up, as for one that is in a partition already; it goes by "
+	                       "none while kernel.sched_rt_runtime_us is -1"
 	                     : "mount debugfs: mount -t debugfs debugfs /sys/kernel/debug");
 	if (!knob->found || !panics_on_warning(sys))
 		return;

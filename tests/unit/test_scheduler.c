@@ -45,6 +45,8 @@ static void the_server_of_each_cpu_of_the_command_is_turned_off(void **state)
 		assert_string_equal(knob->found, "50000000");
 		assert_string_equal(knob->wanted, "0");
 		assert_int_equal(knob->state, KNOB_PLANNED);
+		assert_non_null(strstr(knob->remedy, "EBUSY"));
+		assert_non_null(strstr(knob->remedy, "kernel.sched_rt_runtime_us is -1"));
 	}
 }
 
