@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "options.h"
 
+#include "command.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 
 #include "../isolcore/profile.h"
@@ -31,9 +34,10 @@ struct option_row {
 	unsigned int with;   /* the actions that it goes with, ON() bits */
 	enum action action;  /* instead of running a command; ACTION_RUN: it does not say */
 	int (*act)(struct options *o, const char *arg, struct error *err);
-	const char *key;    /* the profile key that it sets ... */
-	const char *no_arg; /* ... to this, if it takes no argument */
-	bool late;          /* act is called after the profiles have been read */
+	const char *key;              /* the profile key that it sets ... */
+	const char *no_arg;           /* ... to this, if it takes no argument */
+	const struct key_word *words; /* without a key: what may be written */
+	bool late;                    /* act is called after the profiles have been read */
 };
 
 static int act_profile(struct options *o, const char *arg, struct error *err)
@@ -46,21 +50,23 @@ static int act_set(struct options *o, const char *arg, struct error *err)
 	return profile_set(&o->req, arg, err);
 }
 
+static const struct key_word dry_run_words[] = {
+	{ "text", DRY_RUN_TEXT },
+	{ "json", DRY_RUN_JSON },
+	{ "sh", DRY_RUN_SH },
+	{ 0 },
+};
+
 static int act_dry_run(struct options *o, const char *arg, struct error *err)
 {
-	static const char *const formats[] = {
-		[DRY_RUN_TEXT] = "text",
-		[DRY_RUN_JSON] = "json",
-		[DRY_RUN_SH] = "sh",
-	};
 	_cleanup_free_ char *shown = NULL;
 
 	o->dry_run_format = DRY_RUN_TEXT;
 	if (!arg)
 		return 0;
-	for (unsigned int i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (!strcmp(arg, formats[i])) {
-			o->dry_run_format = (enum dry_run_format)i;
+	for (const struct key_word *w = dry_run_words; w->word; w++) {
+		if (!strcmp(arg, w->word)) {
+			o->dry_run_format = (enum dry_run_format)w->value;
 			return 0;
 		}
 	}
@@ -155,7 +161,7 @@ static const struct option_row rows[] = {
 	  .help = "capabilities that the command keeps, as sys_nice,ipc_lock" },
 
 	{ 'n', "dry-run", "[=FORMAT]", .with = ON_ALL, .action = ACTION_DRY_RUN, .act = act_dry_run,
-	  .heading = "Instead of running a command",
+	  .words = dry_run_words, .heading = "Instead of running a command",
 	  .help = "print what would be changed, and change nothing;\n"
 	          "as text, json, or sh (a script that does the same)" },
 	{ 'C', "check", NULL, .with = ON_ALL, .action = ACTION_CHECK,
@@ -335,13 +341,19 @@ static int check_inherit_value(const struct option_row *row, const char *arg, st
 	                 shown);
 }
 
+static unsigned int key_index(const struct option_row *row)
+{
+	_cleanup_free_ char *section = xstrndup(row->key, strcspn(row->key, "."));
+
+	return (unsigned int)profile_key_index(section, row->key + strlen(section) + 1);
+}
+
 /* Sets the profile key that an option stands for. */
 static int apply_key(struct options *o, const struct option_row *row, const char *arg,
                      struct error *err)
 {
-	_cleanup_free_ char *name = option_name(row),
-			    *section = xstrndup(row->key, strcspn(row->key, "."));
-	int index = profile_key_index(section, row->key + strlen(section) + 1);
+	_cleanup_free_ char *name = option_name(row);
+	unsigned int index = key_index(row);
 	enum given given = o->req.origins[index].given;
 	int rc = check_inherit_value(row, arg, err);
 
@@ -353,8 +365,7 @@ static int apply_key(struct options *o, const struct option_row *row, const char
 	if (given == GIVEN_SET)
 		return error_set(err, EINVAL, "%s and --set %s contradict each other: give one",
 		                 name, row->key);
-	rc = profile_key_set(&o->req, (unsigned int)index, arg, GIVEN_OPTION, name,
-	                     given == GIVEN_OPTION, err);
+	rc = profile_key_set(&o->req, index, arg, GIVEN_OPTION, name, given == GIVEN_OPTION, err);
 	return rc ? error_prefix(err, "%s", name) : 0;
 }
 
@@ -415,7 +426,30 @@ static int check_uses(const struct options *o, const struct uses *uses, struct e
 	return 0;
 }
 
-static int check_command(const struct options *o, struct error *err)
+/* "--probe thread ./app" is what somebody writes who means --probe=thread. */
+static int check_first_word(const struct options *o, const struct uses *uses, struct error *err)
+{
+	const char *word = o->req.argv[0];
+	const struct use *last = uses->n ? &uses->list[uses->n - 1] : NULL;
+	const struct key_word *words;
+	_cleanup_free_ char *file = NULL;
+
+	if (!word || !last || !takes_optional(last->row) || last->arg ||
+	    !strcmp(o->req.argv[-1], "--"))
+		return 0;
+	words = last->row->key ? profile_keys[key_index(last->row)].words : last->row->words;
+	while (words->word && strcmp(words->word, word) != 0)
+		words++;
+	file = words->word ? command_find(word, F_OK) : NULL;
+	if (!words->word || file)
+		return 0;
+	return error_set(err, EINVAL,
+	                 "there is no command \"%s\"; did you mean --%s=%s? A value that may be "
+	                 "left out needs the \"=\"",
+	                 word, last->row->name, word);
+}
+
+static int check_command(const struct options *o, const struct uses *uses, struct error *err)
 {
 	bool has_command = o->req.argv[0];
 	_cleanup_free_ char *shown = NULL;
@@ -423,7 +457,7 @@ static int check_command(const struct options *o, struct error *err)
 	if (o->action == ACTION_RUN && !has_command)
 		return error_set(err, EINVAL, "there is no command to run");
 	if (!has_command || ON(o->action) & ON_PLAN)
-		return 0;
+		return check_first_word(o, uses, err);
 	shown = text_quote(o->req.argv[0]);
 	return error_set(err, EINVAL, "--%s takes no command, but there is %s",
 	                 action_row(o->action)->name, shown);
@@ -492,7 +526,7 @@ int options_parse(struct options *o, int argc, char **argv, bool *usage, struct 
 	if (!rc && o->action < ACTION_HELP)
 		rc = apply_uses(o, &uses, &at_fault, err);
 	if (!rc && o->action < ACTION_HELP)
-		rc = check_command(o, err);
+		rc = check_command(o, &uses, err);
 	if (!rc && o->action < ACTION_HELP)
 		rc = check_sinks(o, err);
 	if (usage)

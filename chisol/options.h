@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The command line: one table of options, which getopt_long(3), --help and the request are made
- * from. Parsing prints nothing, changes nothing and does not look at the machine.
+ * from. Parsing prints nothing, changes nothing and looks at no more of the machine than profiles
+ * and PATH.
  */
 #ifndef CHISOL_OPTIONS_H
 #define CHISOL_OPTIONS_H

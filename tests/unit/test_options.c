@@ -227,6 +227,45 @@ static void what_cannot_be_meant_is_refused(void **state)
 	}
 }
 
+static void a_value_without_its_equals_sign_is_not_run_as_the_command(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} cases[] = {
+		{ "--probe thread ./app", "did you mean --probe=thread?" },
+		{ "-vP watch ./app", "did you mean --probe=watch?" },
+		{ "-C -c 1 -P auto ./app", "did you mean --probe=auto?" },
+		{ "--dry-run json ./app", "did you mean --dry-run=json?" },
+		{ "-n sh ./app", "did you mean --dry-run=sh?" },
+		/* These are commands, whether there are such or not. */
+		{ "-P -- thread ./app", NULL },
+		{ "--probe=thread thread", NULL },
+		{ "-P -c 1 thread", NULL },
+		{ "-P threads", NULL },
+		{ "-n ./sh", NULL },
+	};
+	_cleanup_free_ char *path = xstrdup(getenv("PATH"));
+	_cleanup_options_ struct options found;
+
+	(void)state;
+	setenv("PATH", "/nonexistent", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_options_ struct options o;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		bool usage = false;
+		int rc = parse(&o, cases[i].line, &usage, &err);
+
+		if (rc != (cases[i].says ? -EINVAL : 0))
+			fail_msg("%s: %d %s", cases[i].line, rc, err.text);
+		if (cases[i].says && !strstr(err.text, cases[i].says))
+			fail_msg("%s: said: %s", cases[i].line, err.text);
+	}
+	setenv("PATH", "/bin:/usr/bin", 1);
+	assert_int_equal(parse(&found, "-n sh ./app", NULL, NULL), 0);
+	assert_string_equal(found.req.argv[0], "sh");
+	setenv("PATH", path, 1);
+}
+
 static void a_missing_profile_is_not_a_usage_error(void **state)
 {
 	_cleanup_options_ struct options o;
@@ -265,6 +304,7 @@ int main(void)
 		cmocka_unit_test(reports_are_collected_and_not_opened),
 		cmocka_unit_test(several_words_of_fail_on_add_up),
 		cmocka_unit_test(what_cannot_be_meant_is_refused),
+		cmocka_unit_test(a_value_without_its_equals_sign_is_not_run_as_the_command),
 		cmocka_unit_test(a_missing_profile_is_not_a_usage_error),
 		cmocka_unit_test(help_is_readable_in_100_columns),
 	};
