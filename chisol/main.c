@@ -7,6 +7,16 @@
 
 #include <errno.h>
 
+/* A sentence, or one for each mistake of a profile. */
+static void say(const char *text)
+{
+	for (const char *line = text, *end; line; line = *end ? end + 1 : NULL) {
+		end = strchrnul(line, '\n');
+		escape_print(stderr, "chisol: %.*s", (int)(end - line), line);
+		putc('\n', stderr);
+	}
+}
+
 /* The one place where chisol says that it failed. What it has printed must have got somewhere. */
 static int end(int status, struct error *err)
 {
@@ -15,10 +25,7 @@ static int end(int status, struct error *err)
 			error_errno(err, errno ? errno : EIO, "cannot write to standard output");
 		status = EXIT_CHISOL;
 	}
-	if (err->text) {
-		escape_print(stderr, "chisol: %s", err->text);
-		putc('\n', stderr);
-	}
+	say(err->text);
 	return status;
 }
 

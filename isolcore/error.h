@@ -15,7 +15,7 @@
 struct error {
 	int err;            /* errno, > 0; 0: no error */
 	const char *reason; /* a code of reason.h, or NULL */
-	char *text;         /* the sentence, no newline */
+	char *text;         /* the sentence; of a profile one for each mistake, a line each */
 };
 
 #define ERROR_INIT            \

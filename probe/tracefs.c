@@ -34,7 +34,7 @@ int tracefs_open(struct sysroot *tracefs, const struct sysroot *root, struct err
 	if (fd == -EPERM || fd == -EACCES)
 		return error_set(err, -fd,
 		                 "cannot open tracefs, which tells of the kernel's trace events: "
-		                 "%s; run chisol as root",
+		                 "%s; it takes root",
 		                 strerror(-fd));
 	if (fd < 0)
 		return error_set(err, -fd,

@@ -228,7 +228,8 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	refuses_profile 'p.conf:1: section [workqueues] is not supported' '[workqueues]\n'
 	refuses_profile 'p.conf:2: vmstat.stat_interval cannot be "1s"' '[vmstat]\nstat_interval = 1s\n'
 	refuses_profile 'it takes 1 to 2147483' '[vmstat]\nstat_interval = 18446744073709551617\n'
-	refuses_profile 'p.conf:3: ' '[irq]\nfoo = 1\nbar = 2\n'
+	# each mistake on a line of its own
+	refuses_profile $'chisol.conf(5) lists them\nchisol: p.conf:3: there is no key "bar"' '[irq]\nfoo = 1\nbar = 2\n'
 	refuses_profile 'p.conf:2: cpus.housekeeping: CPU list "x"' '[cpus]\nhousekeeping = x\n'
 }
 

@@ -124,5 +124,5 @@ make_as_asked() { # DIR: a copy of the recorded machine that has what a plan ask
 @test "--info says who cannot watch trace events, and why" {
 	[ "$(id -u)" = 0 ] || skip "needs root, to be somebody else"
 	run "$CHISOL" -u nobody "$CHISOL" --info
-	[[ $output == *"--probe=watch is not possible: cannot open tracefs"*"run chisol as root"* ]]
+	[[ $output == *"--probe=watch is not possible: cannot open tracefs"*"it takes root"* ]]
 }

@@ -405,7 +405,7 @@ is_gone() { # PID: or only to be reaped by whoever does that here
 	cd open
 	setpriv --reuid=65534 --regid=65534 --clear-groups ./chisol -c 1 --probe -r json:json -r text:text ./habits nobodys-enemy
 	loaded
-	jq -e '.probe.mode == "thread" and (.probe.unavailable | contains("run chisol as root"))' json
+	jq -e '.probe.mode == "thread" and (.probe.unavailable | contains("it takes root"))' json
 	grep -q 'trace events  not watched: ' text
 }
 
