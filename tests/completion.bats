@@ -26,6 +26,14 @@ setup() {
 	[ "$(complete_words chisol -f broken,d)" = broken,drift ]
 }
 
+@test "the values of --probe and --dry-run are offered behind =, and the command after these options" {
+	[ "$(complete_words chisol --probe=w)" = watch ]
+	[ "$(complete_words chisol --dry-run=j)" = json ]
+	complete_words chisol -P tasks | grep -qx taskset
+	complete_words chisol --probe tasks | grep -qx taskset
+	complete_words chisol -n tasks | grep -qx taskset
+}
+
 @test "CPU words and numbers are offered, also after a comma" {
 	complete_words chisol -c iso | grep -qx isolated
 	complete_words chisol -c 0,n | grep -qx 0,nohz_full
