@@ -226,6 +226,22 @@ end() {
 	[ "$(<$FILE)" = "$before" ]
 }
 
+@test "what --status and --restore tell in JSON is as its schema says, of live and of dead runs" {
+	start 77
+	echo $((before + 54)) >$FILE
+	"$CHISOL" --status -r json >live || [ $? = 1 ]
+	jq -e '.runs[0] | .state == "live" and (.drifted | length) == 1' live
+	valid live
+	end "${pids[0]}" KILL
+	"$CHISOL" --status -r json >dead || [ $? = 1 ]
+	jq -e '.runs[0].state == "dead"' dead
+	valid dead
+	"$CHISOL" --restore -r json >restored || [ $? = 1 ]
+	echo "$before" >$FILE
+	jq -e '.runs[0] | .outcomes.foreign == 1 and .problems[0].outcome == "foreign"' restored
+	valid restored
+}
+
 @test "root is told that other users have runs, whatever they have put there" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	unshare -m true 2>/dev/null || skip "needs unshare -m"

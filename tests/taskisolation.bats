@@ -256,7 +256,9 @@ activates_in_posted_order() {
 	[[ $output == *"no task isolation interface"* ]]
 }
 
-@test "--info prints JSON" {
+@test "--info prints JSON as its schema says" {
+	"$CHISOL" -i -r json >"$BATS_TEST_TMPDIR/info"
+	valid "$BATS_TEST_TMPDIR/info"
 	"$CHISOL" -i -r json | jq -e '.chisol_info == 1 and .quiesce == [] and (.cpus_online | length > 0)'
 	isolkernel "$CHISOL" -i -r json | jq -e '.quiesce == ["vmstat_sync"]'
 }
