@@ -2,6 +2,7 @@
 #include "info.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "escape.h"
 #include "hold.h"
@@ -85,24 +86,37 @@ static char *task_isolation(const struct info *in)
 	                 forms[in->isol.abi]);
 }
 
+/* Why the caller cannot write there. What the machine of a recorded tree offers, it offers to root.
+ */
+static const char *obstacle(const struct info *in, const char *path)
+{
+	if (!in->sys->root.live ||
+	    !faccessat(in->sys->root.fd, path + strspn(path, "/"), W_OK, AT_EACCESS))
+		return "";
+	return errno == EROFS ? ", which is read-only here" : ", which takes root";
+}
+
 static char *vmstat(const struct info *in)
 {
 	_cleanup_cpumask_ struct cpumask spared = CPUMASK_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_ char *interval = read_word(in, "/proc/sys/vm/stat_interval");
 	_cleanup_free_ char *list = NULL;
+	char *text = NULL;
 
 	if (!in->isol.absent)
 		return xstrdup("by kernel");
 	if (vmstat_spared_cpus(in->sys, &spared, &err))
 		return xstrdup(err.text);
 	list = cpumask_list(&spared);
-	return xasprintf("%s%s%s%s%sby stand-in (vm.stat_interval, now %s s)",
-	                 *list ? "by placement on CPUs " : "", list, *list ? "; " : "",
-	                 in->world.kind == CGROUP_V2 && vmstat_spares_partitions(&in->sys->machine)
-	                         ? "by placement in an isolated cpuset partition; "
-	                         : "",
-	                 *list ? "elsewhere " : "", interval);
+	if (*list)
+		xappend(&text, "by placement on CPUs %s; ", list);
+	if (in->world.kind == CGROUP_V2 && vmstat_spares_partitions(&in->sys->machine))
+		xappend(&text, "by placement in an isolated cpuset partition%s; ",
+		        obstacle(in, in->world.mount));
+	xappend(&text, "%sby stand-in (vm.stat_interval, now %s s)%s", *list ? "elsewhere " : "",
+	        interval, obstacle(in, "/proc/sys/vm/stat_interval"));
+	return text;
 }
 
 static char *possible(const struct info *in)

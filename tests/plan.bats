@@ -121,8 +121,9 @@ make_as_asked() { # DIR: a copy of the recorded machine that has what a plan ask
 	[ "$before" = "$(cd "$TREE" && find . -type f -exec sha1sum {} + | sort)" ]
 }
 
-@test "--info says who cannot watch trace events, and why" {
+@test "--info says what an ordinary user cannot have, and why" {
 	[ "$(id -u)" = 0 ] || skip "needs root, to be somebody else"
 	run "$CHISOL" -u nobody "$CHISOL" --info
+	[[ $output == *"by stand-in (vm.stat_interval, now "*" s), which takes root"* ]]
 	[[ $output == *"--probe=watch is not possible: cannot open tracefs"*"it takes root"* ]]
 }
