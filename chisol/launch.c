@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -247,12 +248,18 @@ static int open_channel(int *parent_end, int *child_end, struct error *err)
 	return 0;
 }
 
+/* A deadline is one task's alone (sched(7)): what has one cannot fork. */
 static int fork_error(int error, struct error *err)
 {
 	error_errno(err, error, "cannot start a process for the command");
-	return error == EAGAIN ? error_append(err, "; a limit on processes (ulimit -u, or "
-	                                           "pids.max of the cgroup) is reached")
-	                       : -error;
+	if (error != EAGAIN)
+		return -error;
+	return error_append(
+		err, (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_DEADLINE
+			     ? "; chisol runs with SCHED_DEADLINE, which cannot fork: put chrt "
+			       "behind it, as in: chisol ... chrt -d ... COMMAND"
+			     : "; a limit on processes (ulimit -u, or pids.max of the cgroup) is "
+			       "reached");
 }
 
 int launch_and_wait(const struct system *sys, const struct request *req, struct plan *plan,

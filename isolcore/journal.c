@@ -326,18 +326,17 @@ static int append(struct journal *j, json_t *json, struct error *err)
 	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	_cleanup_free_ char *line = text ? xasprintf("%s\n", text) : NULL;
 	struct stat st;
-	ssize_t n;
 	int rc;
 
 	if (!line)
 		return error_set(err, EILSEQ, "cannot amend %s: a value is not UTF-8", j->path);
 	if (fstat(j->fd, &st))
 		return error_errno(err, errno, "cannot amend %s", j->path);
-	n = write(j->fd, line, strlen(line));
-	if (n == (ssize_t)strlen(line))
+	rc = write_all(j->fd, line, strlen(line));
+	if (!rc)
 		return 0;
-	rc = error_errno(err, n < 0 ? errno : ENOSPC, "cannot amend %s", j->path);
-	if (n > 0 && ftruncate(j->fd, st.st_size))
+	error_errno(err, -rc, "cannot amend %s", j->path);
+	if (ftruncate(j->fd, st.st_size))
 		error_append(err, "; and its end is torn");
 	return rc;
 }

@@ -64,6 +64,23 @@ static int read_cpus(struct system *sys, struct error *err)
 	return rc < 0 ? rc : 0;
 }
 
+/* In a chroot or a rescue system the files are not just absent. */
+static int check_mounts(const struct sysroot *root, struct error *err)
+{
+	static const struct {
+		const char *file, *dir, *type;
+	} needed[] = { { "/proc/self/stat", "/proc", "proc" }, { CPU_DIR, "/sys", "sysfs" } };
+
+	for (size_t i = 0; root->live && i < ARRAY_SIZE(needed); i++)
+		if (!sysroot_exists(root, needed[i].file))
+			return error_set(err, ENOENT,
+			                 "cannot look at this machine: there is no %s; mount -t %s "
+			                 "%s %s",
+			                 needed[i].file, needed[i].type, needed[i].type,
+			                 needed[i].dir);
+	return 0;
+}
+
 int system_open(struct system *sys, const char *dir, struct error *err)
 {
 	struct machine *m = &sys->machine;
@@ -72,8 +89,12 @@ int system_open(struct system *sys, const char *dir, struct error *err)
 
 	*sys = (struct system)SYSTEM_INIT;
 	rc = sysroot_open(&sys->root, dir, err);
-	if (rc)
+	if (!rc)
+		rc = check_mounts(&sys->root, err);
+	if (rc) {
+		system_close(sys);
 		return rc;
+	}
 	m->release = read_or_empty(&sys->root, "/proc/sys/kernel/osrelease");
 	if (sscanf(m->release, "%5u.%5u", &m->kernel_major, &m->kernel_minor) != 2)
 		m->kernel_major = m->kernel_minor = 0;

@@ -277,6 +277,11 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 		mount -t tmpfs none /sys/fs/cgroup && exec "$1" -c 1 -s cgroup.policy=require touch ran'
 }
 
+@test "without /proc or /sys, as in a chroot, it is told what to mount" {
+	in_namespace 'there is no /proc/self/stat; mount -t proc proc /proc' 'mount -t tmpfs none /proc && exec "$1" -c 1 touch ran'
+	in_namespace 'there is no /sys/devices/system/cpu; mount -t sysfs sysfs /sys' 'mount -t tmpfs none /sys && exec "$1" --restore'
+}
+
 @test "read-only files are told by path" {
 	in_namespace '/proc/sys/vm/stat_interval for vmstat.stat_interval: Read-only file system' '
 		mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys &&
