@@ -67,6 +67,18 @@ refused() {
 	jq -e '.measured[0].breaks.per_second | .low_95 <= .value and .value <= .high_95' json
 }
 
+@test "every key of the JSON report is in isolprobe(1), or in chisol-report(5) that it refers to" {
+	local key
+	"$ISOLPROBE" -c "$CPU" -D 400ms -F json >json || [ $? = 2 ]
+	jq -r '[paths[-1] | strings] | unique[] | select(test("^[0-9.]+$") | not)' json >keys
+	[ "$(wc -l <keys)" -gt 50 ]
+	grep -hE '^\.(It |Pq )?Li ' "$REPO"/man/{isolprobe.1,chisol-report.5} >page
+	grep -hE '^\.Cm ' "$REPO/man/isolprobe.1" | sed 's/\\-/-/g' >>page
+	while read -r key; do
+		grep -qwF -- "$key" page || { echo "not in the page: $key"; false; }
+	done <keys
+}
+
 @test "the number of gaps to keep is kept to" {
 	probe -F json -T 1us -n 3 >json
 	jq -e '.threshold_ns == 1000 and .threshold_from == "option"' json
