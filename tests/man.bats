@@ -45,6 +45,15 @@ reasons_of_code() {
 	done
 }
 
+@test "every variable that chisol reads, sets or tells of is in chisol(1) or chisol.conf(5)" {
+	local name
+	grep -ohE '(getenv|setenv|set_number)\("[A-Z_]+"|"CHISOL_[A-Z_]+"' "$REPO"/{chisol,isolcore}/*.c | grep -oE '[A-Z_]{4,}' | sort -u >"$BATS_TEST_TMPDIR/names"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/names")" -gt 10 ]
+	while read -r name; do
+		grep -qE "^\.(It Ev|Ev|Pq Ev) .*\b$name\b" "$REPO"/man/chisol.{1,conf.5} || { echo "$name"; false; }
+	done <"$BATS_TEST_TMPDIR/names"
+}
+
 @test "every profile of an example is shipped, and no letter of an option has a value behind =" {
 	local names name
 	names=$(sed 's/\\-/-/g' "$REPO"/man/*.[1-8] "$REPO/README.md" | grep -oP 'chisol\b.* -p \K[a-z-]+(?= )' | sort -u)
