@@ -58,18 +58,41 @@ static const char *verdict_name(int verdict)
 	return verdict ? "could-not-tell" : "as-asked";
 }
 
-static void advise(struct namelist *advice, const struct tally *tally, const struct machine *m,
+/* SMT: what others run beside the command slows it down. */
+static void advise_on_cores(struct namelist *advice, const struct system *sys,
+                            const struct cpumask *workload)
+{
+	_cleanup_cpumask_ struct cpumask mates = CPUMASK_INIT;
+	_cleanup_free_ char *cpus = NULL, *list = NULL;
+
+	system_core_mates(sys, workload, &mates);
+	cpumask_andnot(&mates, &sys->machine.isolated);
+	if (cpumask_empty(&mates))
+		return;
+	cpus = cpumask_list(workload);
+	list = cpumask_list(&mates);
+	namelist_take(advice, xasprintf("CPU %s shares its core with CPU %s, which others may use; "
+	                                "ask for all of a core, as with -c siblings:%ld, or keep "
+	                                "everybody off the rest of it with isolcpus=%s",
+	                                cpus, list, cpumask_next(workload, 0), list));
+}
+
+static void advise(struct namelist *advice, const struct tally *tally, const struct system *sys,
                    const struct request *req)
 {
+	const struct machine *m = &sys->machine;
 	_cleanup_cpumask_ struct cpumask ticking = CPUMASK_INIT;
 	_cleanup_free_ char *list = NULL;
 
 	if (tally->of[FINDING_DIFFERS])
 		namelist_add(advice, "chisol sets what differs for the time of a run; with "
 		                     "--dry-run=sh it prints a script that sets it for good");
+	if (!req->cpus.asked)
+		return;
+	advise_on_cores(advice, sys, &req->cpus.workload);
 	cpumask_copy(&ticking, &req->cpus.workload);
 	cpumask_andnot(&ticking, &m->nohz_full);
-	if (!req->cpus.asked || cpumask_empty(&ticking))
+	if (cpumask_empty(&ticking))
 		return;
 	list = cpumask_list(&ticking);
 	if (m->has_nohz_full)
@@ -175,7 +198,7 @@ int check_print(enum report_format format, const struct system *sys, const struc
 		tally.of[judge(&s)]++;
 		tally.checked++;
 	}
-	advise(&advice, &tally, &sys->machine, req);
+	advise(&advice, &tally, sys, req);
 	if (format == REPORT_JSON)
 		rc = print_json(out, sys, req, plan, &advice, &tally);
 	else

@@ -141,6 +141,39 @@ static char *nohz_full(const struct info *in)
 	                                                    : "not built into this kernel");
 }
 
+static char *smt(const struct info *in)
+{
+	_cleanup_free_ char *active = read_word(in, "/sys/devices/system/cpu/smt/active"),
+			    *list = NULL;
+	_cleanup_cpumask_ struct cpumask mates = CPUMASK_INIT;
+
+	system_core_mates(in->sys, &in->sys->machine.isolated, &mates);
+	list = cpumask_list(&mates);
+	return xasprintf("%s%s%s",
+	                 !strcmp(active, "1")   ? "on"
+	                 : !strcmp(active, "0") ? "off or none"
+	                                        : active,
+	                 *list ? "; on the core of an isolated CPU, and not isolated: " : "", list);
+}
+
+/* With CONFIG_RT_GROUP_SCHED each v1 cpu group has a runtime of its own, at first none. */
+static char *realtime(const struct info *in)
+{
+	_cleanup_free_ char *runtime = read_word(in, "/proc/sys/kernel/sched_rt_runtime_us"),
+			    *period = read_word(in, "/proc/sys/kernel/sched_rt_period_us"),
+			    *group = cgroup_v1_own(in->sys, "cpu"),
+			    *file = xasprintf("%s/cpu.rt_runtime_us", group ? group : ""),
+			    *own = read_word(in, file);
+	bool unlimited = !strcmp(runtime, "-1"), none = group && !unlimited && !strcmp(own, "0");
+
+	if (none)
+		return xasprintf("refused to this group and what is started in it (EPERM): %s is 0",
+		                 file);
+	if (unlimited)
+		return xstrdup("without limit (kernel.sched_rt_runtime_us)");
+	return xasprintf("up to %s us in %s us (kernel.sched_rt_runtime_us)", runtime, period);
+}
+
 static char *cpuset(const struct info *in)
 {
 	return xstrdup(in->no_world.err ? in->no_world.text : in->world.sentence);
@@ -231,6 +264,8 @@ static const struct {
 	{ "cpus_online", "online CPUs", online },
 	{ "cpus_isolated", "isolated at boot", isolated },
 	{ "cpus_nohz_full", "nohz_full", nohz_full },
+	{ "smt", "SMT", smt },
+	{ "realtime", "realtime", realtime },
 	{ "cpuset", "cgroups", cpuset },
 	{ "interrupts", "interrupts", interrupts },
 	{ "irqbalance", "irqbalance", irqbalance },

@@ -117,6 +117,31 @@ static char *below(const char *root, const char *group)
 	return xstrdup(strcmp(group + n, "/") ? group + n : "");
 }
 
+char *cgroup_v1_own(const struct system *sys, const char *controller)
+{
+	_cleanup_free_ char *mounts = NULL, *text = NULL, *group = NULL;
+	char *save = NULL;
+
+	if (sysroot_read(&sys->root, "/proc/self/cgroup", &text, NULL) ||
+	    sysroot_read_limit(&sys->root, "/proc/self/mountinfo", SYSROOT_BIG, &mounts, NULL))
+		return NULL;
+	group = find_group(text, controller);
+	if (!group)
+		return NULL;
+	for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		_cleanup_free_ char *own = NULL;
+		struct mount mount;
+
+		if (!parse_mount(&mount, line) || strcmp(mount.type, "cgroup") != 0 ||
+		    !cgroup_has_word(mount.super_options, ",", controller))
+			continue;
+		own = below(mount.root, group);
+		if (own)
+			return xasprintf("%s%s", mount.point, own);
+	}
+	return NULL;
+}
+
 bool cgroup_has_file(const struct system *sys, const char *group, const char *file)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", group, file);

@@ -47,6 +47,10 @@ void cgroup_world_ask_libcgroup(struct cgroup_world *world, const struct system 
 int cgroup_of(const struct system *sys, enum cgroup_kind kind, pid_t pid, char **group,
               struct error *err);
 
+/* The directory of the caller's group in the v1 hierarchy of a controller; NULL: there is none, or
+ * it is not visible here. The caller frees it. */
+char *cgroup_v1_own(const struct system *sys, const char *controller);
+
 /* Is there such a file in the group's directory? */
 bool cgroup_has_file(const struct system *sys, const char *group, const char *file);
 /* The path of a cpuset file of a group ("cpus", "mems", ...). The caller frees it. */

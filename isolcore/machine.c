@@ -163,3 +163,15 @@ int system_siblings(const struct system *sys, unsigned int cpu, struct cpumask *
 
 	return read_mask(&sys->root, path, cpus, err);
 }
+
+void system_core_mates(const struct system *sys, const struct cpumask *cpus, struct cpumask *mates)
+{
+	cpumask_for_each (cpu, cpus) {
+		_cleanup_cpumask_ struct cpumask siblings = CPUMASK_INIT;
+
+		if (!system_siblings(sys, (unsigned int)cpu, &siblings, NULL))
+			cpumask_or(mates, &siblings);
+	}
+	cpumask_and(mates, &sys->machine.online);
+	cpumask_andnot(mates, cpus);
+}

@@ -54,5 +54,7 @@ int system_node_cpus(const struct system *sys, unsigned int node, struct cpumask
                      struct error *err);
 int system_siblings(const struct system *sys, unsigned int cpu, struct cpumask *cpus,
                     struct error *err);
+/* The other online CPUs that share a core with some of cpus. mates is empty before. */
+void system_core_mates(const struct system *sys, const struct cpumask *cpus, struct cpumask *mates);
 
 #endif

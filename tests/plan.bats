@@ -127,3 +127,38 @@ make_as_asked() { # DIR: a copy of the recorded machine that has what a plan ask
 	[[ $output == *"by stand-in (vm.stat_interval, now "*" s), which takes root"* ]]
 	[[ $output == *"--probe=watch is not possible: cannot open tracefs"*"it takes root"* ]]
 }
+
+@test "--check and --info name the CPUs that share a core with the command's and are not isolated" {
+	local tree=$BATS_TEST_TMPDIR/tree
+	cp -r "$TREE" "$tree" # CPU N shares its core with CPU N+4
+	run "$CHISOL" --root "$tree" --check -c 2-3
+	[[ $output == *"advice: CPU 2-3 shares its core with CPU 6-7, "*"isolcpus=6-7"* ]]
+	run "$CHISOL" --root "$tree" --check -c 2,6
+	[[ $output != *"shares its core"* ]]
+	mkdir -p "$tree/sys/devices/system/cpu/smt"
+	echo 1 >"$tree/sys/devices/system/cpu/smt/active"
+	echo 2-3,6 >"$tree/sys/devices/system/cpu/isolated"
+	run "$CHISOL" --root "$tree" --check -c 2
+	[[ $output != *"shares its core"* ]]
+	run "$CHISOL" --root "$tree" --info
+	[[ $output == *"SMT: "*" on; on the core of an isolated CPU, and not isolated: 7"* ]]
+}
+
+@test "--info says where a cpu cgroup refuses realtime policies" {
+	local tree=$BATS_TEST_TMPDIR/tree own
+	own=$tree/sys/fs/cgroup/cpu,cpuacct/user.slice
+	cp -r "$TREE" "$tree"
+	mkdir -p "$own" "$tree/proc/self"
+	echo '40 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct' >"$tree/proc/self/mountinfo"
+	echo '4:cpu,cpuacct:/user.slice' >"$tree/proc/self/cgroup"
+	echo 950000 >"$tree/proc/sys/kernel/sched_rt_runtime_us"
+	echo 1000000 >"$tree/proc/sys/kernel/sched_rt_period_us"
+	run "$CHISOL" --root "$tree" --info
+	[[ $output == *"realtime: "*" up to 950000 us in 1000000 us"* ]]
+	echo 0 >"$own/cpu.rt_runtime_us"
+	run "$CHISOL" --root "$tree" --info
+	[[ $output == *"realtime: "*" refused "*"(EPERM): /sys/fs/cgroup/cpu,cpuacct/user.slice/cpu.rt_runtime_us is 0"* ]]
+	echo -1 >"$tree/proc/sys/kernel/sched_rt_runtime_us"
+	run "$CHISOL" --root "$tree" --info
+	[[ $output == *"realtime: "*" without limit"* ]]
+}
