@@ -9,6 +9,8 @@ char *command_find(const char *name, int mode)
 {
 	const char *path = getenv("PATH");
 
+	if (!*name) /* would be found in every directory */
+		return NULL;
 	if (strchr(name, '/'))
 		return faccessat(AT_FDCWD, name, mode, AT_EACCESS) ? NULL : xstrdup(name);
 	for (path = path ? path : "/bin:/usr/bin"; *path; path += *path == ':') {

@@ -231,7 +231,8 @@ const struct cause causes[] = {
 	{ .code = "task",
 	  .source = TRACE_TASK,
 	  .meaning = "another program's task took the CPU",
-	  .remedy = "keep it off the CPU: [cgroup] partition = isolated, evict = yes" },
+	  .remedy = "keep it off the CPU: [cgroup] partition = isolated, evict = yes; a "
+	            "real-time thread gives way only to throttling, see sched-timer" },
 	{ .code = "sleep",
 	  .source = TRACE_SLEEP,
 	  .self = true,

@@ -98,6 +98,8 @@ COUNTER='for s in HUP INT QUIT USR1 USR2 ALRM TERM WINCH CONT IO RTMIN+3; do tra
 		[[ $output == *"cannot run ./missing: there is no such file"* ]]
 		run -127 $mode no-such-command
 		[[ $output == *'cannot run "no-such-command": no directory of PATH has it'* ]]
+		run -127 $mode ''
+		[[ $output == *'cannot run "": no directory of PATH has it'* ]]
 		run -127 $mode ./orphan
 		[[ $output == *'./orphan: its first line asks for the interpreter "/no/such/interpreter"'* ]]
 		PATH=$PWD:$PATH run -127 $mode orphan
