@@ -54,14 +54,44 @@ reasons_of_code() {
 	done <"$BATS_TEST_TMPDIR/names"
 }
 
+# examples: README.md and the pages as a reader sees their options.
+examples() {
+	sed 's/\\-/-/g' "$REPO/README.md" "$REPO"/man/*.[1-8]
+}
+
 @test "every profile of an example is shipped, and no letter of an option has a value behind =" {
 	local names name
-	names=$(sed 's/\\-/-/g' "$REPO"/man/*.[1-8] "$REPO/README.md" | grep -oP 'chisol\b.* -p \K[a-z-]+(?= )' | sort -u)
+	names=$(examples | grep -oP 'chisol\b.* -p \K[a-z-]+(?= )' | sort -u)
 	[ -n "$names" ]
 	for name in $names; do
 		[ -f "$REPO/conf/$name.conf" ] || { echo "there is no $name"; false; }
 	done
 	refute grep -nE '^\.(It )?Fl [A-Za-z] Ns (Li )?=' "$REPO"/man/*.[1-8]
+}
+
+@test "every option, make target and file that README.md names is there" {
+	local word
+	# --json is oslat's, --variable pkg-config's
+	for word in $(grep -oE -- '--[a-z][a-z-]+' "$REPO/README.md" | sort -u); do
+		[[ $word == --@(json|variable) ]] || grep -qE "^ .*$word\b" "$BATS_FILE_TMPDIR/help" || { echo "$word"; false; }
+	done
+	for word in $(grep -oP '\bmake \K[a-z-]+(?=[ `])' "$REPO/README.md" | sort -u); do
+		grep -q "^$word:" "$REPO/Makefile" || { echo "make $word"; false; }
+	done
+	for word in $(grep -oP '`\K(chisol|isolcore|probe|conf|tests|man)/[^` ]*' "$REPO/README.md" | sort -u); do
+		[ -e "$REPO/$word" ] || { echo "$word"; false; }
+	done
+}
+
+@test "every -s of an example is a key with a value that it takes" {
+	local setting tree=$BATS_TEST_TMPDIR/tree
+	[ -x "$REPO/build/tests/trees/mktree" ] || skip "build/tests/trees/mktree is not built"
+	"$REPO/build/tests/trees/mktree" "$tree" 4 4
+	examples | grep -oP '(?<=-s )[a-z_]+\.[a-z_]+=[^ `]+' | sort -u >"$BATS_TEST_TMPDIR/settings"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/settings")" -gt 4 ]
+	while read -r setting; do
+		"$CHISOL" --root "$tree" -n -c 3 -s "$setting" true >/dev/null
+	done <"$BATS_TEST_TMPDIR/settings"
 }
 
 @test "every manual page that chisol's pages refer to as its own is there" {
