@@ -41,6 +41,39 @@ setup_file() {
 	[ "$output" = /usr/share/chisol/conf ]
 }
 
+@test "a program is built as isolprobe(3) says, and runs" {
+	export PKG_CONFIG_PATH=$DEST/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$DEST
+	export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 # where a distribution has them nothing need be said
+	cat >"$BATS_TEST_TMPDIR/example.c" <<-'END'
+		#include <isolprobe.h>
+
+		int main(void)
+		{
+			struct isolprobe probe;
+
+			if (isolprobe_begin(&probe, 0))
+				return 1;
+			isolprobe_tick(&probe);
+			isolprobe_free(isolprobe_end(&probe));
+			return 0;
+		}
+	END
+	cd "$BATS_TEST_TMPDIR"
+	# shellcheck disable=SC2046 # flags
+	gcc -o example example.c $(pkg-config --cflags --libs isolprobe)
+	LD_LIBRARY_PATH=$DEST/usr/lib ./example
+}
+
+@test "every page is installed, and every file that the pages say is" {
+	local page
+	for page in "$REPO"/man/*.[1-8]; do
+		[ -f "$DEST/usr/share/man/man${page##*.}/${page##*/}" ]
+	done
+	[ -f "$DEST/usr/share/doc/chisol/chisol-report.schema.json" ]
+	[ -f "$DEST/usr/lib/chisol/libisolprobe-preload.so" ]
+	[ -f "$DEST/usr/share/chisol/conf/minimal.conf" ]
+}
+
 @test "the installed program looks for profiles where they were installed to" {
 	run "$DEST/usr/bin/chisol" -p no-such-profile true
 	[ "$status" -eq 125 ]

@@ -38,11 +38,14 @@ reasons_of_code() {
 	diff <(reasons_of_code) <(reasons_of_man)
 }
 
-@test "every exit status of chisol(1) is in chisol --help" {
+@test "every exit status of chisol's own is in chisol(1) and in chisol --help, and no other" {
 	local status
-	for status in 120 121 122 125 126 127; do
-		grep -q "\b$status\b" "$BATS_FILE_TMPDIR/help"
-	done
+	grep -ohP '#define EXIT_\w+ +\K1\d\d\b' "$REPO"/chisol/*.h | sort >"$BATS_TEST_TMPDIR/statuses"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/statuses")" -gt 5 ]
+	diff "$BATS_TEST_TMPDIR/statuses" <(awk '/^\.Sh /{inside = /EXIT STATUS/} inside && /^\.It 1/{print $2}' "$REPO/man/chisol.1")
+	while read -r status; do
+		grep -q "\b$status\b" "$BATS_FILE_TMPDIR/help" || { echo "$status"; false; }
+	done <"$BATS_TEST_TMPDIR/statuses"
 }
 
 @test "every variable that chisol reads, sets or tells of is in chisol(1) or chisol.conf(5)" {
