@@ -24,6 +24,14 @@ struct reader {
 	char *section;       /* that of the last [header]; NULL: none yet */
 	bool section_usable; /* it is known, and its keys are to be read */
 	unsigned int *lines; /* for each key, the line where it stands; 0: not yet */
+	/* The key whose value may go on in the next line. */
+	struct {
+		FILE *stream; /* NULL: none */
+		char *value;
+		size_t len;
+		unsigned int index;
+		bool open; /* the line before ends with a comma */
+	} last;
 	unsigned int n_errors;
 	char *errors; /* a line each */
 };
@@ -174,18 +182,49 @@ static bool plain_text(struct reader *r, const char *line, size_t len)
 	return true;
 }
 
-/* Is it something that inih may see? */
+/* The value of the last key is whole. */
+static void set_key(struct reader *r)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *origin = NULL;
+	unsigned int line = r->line;
+
+	if (!r->last.stream)
+		return;
+	xclose_memory(r->last.stream);
+	r->last.stream = NULL;
+	r->line = r->lines[r->last.index];
+	origin = xasprintf("%s:%u", r->name, r->line);
+	if (profile_key_set(r->req, r->last.index, r->last.value, GIVEN_PROFILE, origin, false,
+	                    &err))
+		complain(r, "%s", err.text);
+	r->line = line;
+	free(r->last.value);
+	r->last.value = NULL;
+}
+
+/* Is it something that inih may see? It takes a line that begins with a blank for one more value of
+ * the last key. */
 static bool check_line(struct reader *r, const char *line, size_t len, size_t room)
 {
+	bool goes_on = *line == ' ' || *line == '\t', was_open = r->last.open;
+
+	if (!goes_on)
+		set_key(r);
+	r->last.open = line[len - 1] == ',';
 	if (len > room) {
-		complain(r, "the line has %zu characters; at most %zu are read", len, room);
+		complain(r,
+		         "the line has %zu characters; at most %zu are read, but a list may go on "
+		         "in the next line: end this one with a comma, and begin that one with a "
+		         "blank",
+		         len, room);
 		return false;
 	}
-	if (*line == ' ' || *line == '\t') {
-		complain(r, "the line is indented: lines are not continued, so begin it with its "
-		            "key or \"[section]\"");
-		return false;
-	}
+	if (goes_on && !was_open)
+		complain(r, "the line is indented, and the one before does not end with a comma: "
+		            "begin it with its key or \"[section]\"");
+	if (goes_on) /* of a key that was refused: nowhere */
+		return was_open && r->last.stream;
 	return *line == '[' ? section_line(r, line, len) : key_line(r, line, len);
 }
 
@@ -224,8 +263,6 @@ static char *read_line(char *to, int size, void *stream)
 static int take_key(void *user, const char *section, const char *name, const char *value)
 {
 	struct reader *r = user;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_free_ char *origin = xasprintf("%s:%u", r->name, r->line);
 	int index = profile_key_index(section, name);
 
 	if (index < 0) {
@@ -234,17 +271,17 @@ static int take_key(void *user, const char *section, const char *name, const cha
 		complain(r, "%s", trouble);
 		return 0;
 	}
-	if (r->lines[index]) {
+	if (!r->last.stream && r->lines[index]) {
 		complain(r, "%s is given twice in this file; line %u has it already", name,
 		         r->lines[index]);
 		return 0;
 	}
-	r->lines[index] = r->line;
-	if (profile_key_set(r->req, (unsigned int)index, value, GIVEN_PROFILE, origin, false,
-	                    &err)) {
-		complain(r, "%s", err.text);
-		return 0;
+	if (!r->last.stream) {
+		r->lines[index] = r->line;
+		r->last.index = (unsigned int)index;
+		r->last.stream = xopen_memory(&r->last.value, &r->last.len);
 	}
+	fputs(value, r->last.stream);
 	return 1;
 }
 
@@ -255,6 +292,7 @@ int profile_parse(struct request *req, const char *name, const char *text, size_
 	struct reader r = { .req = req, .name = name, .text = text, .len = len, .lines = lines };
 	int rc = ini_parse_stream(read_line, &r, take_key, &r);
 
+	set_key(&r);
 	if (!r.n_errors && rc)
 		complain(&r, "inih cannot read the profile (%d)", rc);
 	rc = 0;

@@ -6,10 +6,13 @@
  *
  *   [section]
  *   key = value        # a comment, here and on lines of its own
+ *   key = a list,
+ *         goes on
  *
- * One line, one key: no continuation lines, no quotes, "=" only. A comment begins with # or ; at
- * the start of a line or after a blank. A key may stand once in a file; a later file, and then
- * --set, override it. All errors of a file are told at once, a line each.
+ * A line goes on in the next one only where it ends with a comma and that one begins with a blank.
+ * There are no quotes, and "=" only. A comment begins with # or ; at the start of a line or after a
+ * blank. A key may stand once in a file; a later file, and then --set, override it. All errors of a
+ * file are told at once, a line each.
  *
  * Profiles are read with the privileges of the caller of chisol and are hostile input all the same.
  */

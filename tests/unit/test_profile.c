@@ -106,6 +106,12 @@ static const struct trap traps[] = {
 	  "p.conf:5: threads is given twice" },
 	{ "[irq]\nkeep = eth0\n  eth1\n", "p.conf:3: the line is indented" },
 	{ "[irq]\n\tthreads = yes\n", "p.conf:2: the line is indented" },
+	{ "[irq]\nkeep = a,\n b\n c\n", "p.conf:4: the line is indented" },
+	{ "[irq]\nkeep = a,\n[vmstat]\n b\n", "p.conf:4: the line is indented" },
+	{ "[irq]\nkeep = a,\n " X200 "\n", "p.conf:3: the line has 201 characters; at most " },
+	{ "[probe]\non_break_of = cause,\n # comment\n self,\n thread\n",
+	  "p.conf:2: probe.on_break_of cannot be" },
+	{ "[irq]\nkeep = " X200 "\n", "end this one with a comma" },
 	{ "[irq]\nthreads = ja\n",
 	  "p.conf:2: irq.threads cannot be \"ja\"; it takes yes, no or auto" },
 	{ "[irq]\nthreads =\n", "p.conf:2: irq.threads cannot be \"\"" },
@@ -183,6 +189,42 @@ static void a_line_of_the_greatest_length_arrives_whole(void **state)
 		assert_string_equal(req.irq.keep, value);
 		assert_int_equal(req.irq.threads, ANSWER_NO);
 	}
+}
+
+static void a_list_goes_on_after_a_comma(void **state)
+{
+	static const char text[] = "[irq]\nkeep = eth0, # the first\n\n"
+				   "\t" X50 X50 ",\n"
+				   "; more of it\n"
+				   "  " X50 X50 " , \r\n"
+				   " 24;25\n"
+				   "threads = no\n"
+				   "[task_isolation]\ninherit = conf,\n active\n"
+				   "[cpus]\nworkload = 0-3,\n 8";
+	_cleanup_request_ struct request req;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	(void)state;
+	request_init(&req);
+	if (parse(&req, text, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(req.irq.keep, "eth0," X50 X50 "," X50 X50 " ,24;25");
+	assert_string_equal(request_origin(&req, "irq.keep"), "p.conf:2");
+	assert_int_equal(req.irq.threads, ANSWER_NO);
+	assert_int_equal(req.task_isolation.inherit, INHERIT_CONF | INHERIT_ACTIVE);
+	assert_string_equal(req.cpus.workload_text, "0-3,8");
+}
+
+static void what_goes_on_after_a_refused_key_is_not_complained_about(void **state)
+{
+	_cleanup_request_ struct request req;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	(void)state;
+	request_init(&req);
+	assert_int_equal(parse(&req, "[irq]\nkeeps = a,\n b,\n c\n", &err), -EINVAL);
+	assert_string_equal(err.text,
+	                    "p.conf:2: there is no key \"keeps\" in [irq]; did you mean \"keep\"?");
 }
 
 static void all_errors_are_told_at_once_but_not_without_end(void **state)
@@ -373,6 +415,8 @@ int main(void)
 		cmocka_unit_test(a_nul_byte_is_told_even_in_a_comment),
 		cmocka_unit_test(a_long_comment_does_no_harm),
 		cmocka_unit_test(a_line_of_the_greatest_length_arrives_whole),
+		cmocka_unit_test(a_list_goes_on_after_a_comma),
+		cmocka_unit_test(what_goes_on_after_a_refused_key_is_not_complained_about),
 		cmocka_unit_test(all_errors_are_told_at_once_but_not_without_end),
 		cmocka_unit_test(the_keys_of_a_bad_section_are_not_complained_about),
 		cmocka_unit_test(later_profiles_and_set_override),
