@@ -186,7 +186,7 @@ static const struct row {
 	  "how long, in s or with a unit: ms s m h d; default: 10 s" },
 	{ 'T', "threshold", "TIME", act_threshold,
 	  "auto, or a time from 1 ns to 106751d, as 700 or 1us",
-	  "a longer gap is a break, in ns or with a unit; default: auto, found in\n"
+	  "a gap as long or longer is a break, in ns or with a unit; default: auto, in\n"
 	  "the valley between what the loop does by itself and what interrupts it" },
 	{ 'w', "workload", "WORK", act_workload, "none or memmove",
 	  "what the loop does besides: none (default) or memmove" },
