@@ -21,7 +21,8 @@ setup() {
 teardown() {
 	local pid
 	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || true
+		# shellcheck disable=SC2046
+		kill -KILL $(child_of "$pid") "$pid" 2>/dev/null || true
 	done
 }
 
