@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The crash sweep: chisol is killed after every single call that changes the machine, and each of
 # these calls fails once with every errno that it can give. Afterwards the machine is as before.
-# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_ONE_IN=K: of the calls only each K-th.
+# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_ONE_IN=K: of each K calls only the first, or
+# those that SWEEP_WHICH="N..." names, counted from 0.
 
 load helpers
 
@@ -33,9 +34,8 @@ setup() {
 
 # The mask and the cpuset of every task, as "FILE: VALUE". The kernel itself moves its workers about.
 tasks() {
-	grep -Hs -e '^Name:' -e '^Cpus_allowed_list:' /proc/[0-9]*/task/[0-9]*/status |
-		awk -F: '$2 == "Name" { keep = $3 !~ /^\tkworker/; next } keep'
-	grep -Hs . /proc/[0-9]*/cpuset || true
+	grep -Hs -e '^Name:' -e '^Cpus_allowed_list:' -e '^/' /proc/[0-9]*/task/[0-9]*/status /proc/[0-9]*/cpuset |
+		awk -F: '$2 == "Name" { keep = $3 !~ /^\tkworker/; next } keep || $2 ~ /^\//'
 }
 
 # What a run of the profile may change, quickly: the files that it writes, what a partition takes from
@@ -46,12 +46,12 @@ state() {
 	grep -Hs '' "${written[@]}" /sys/fs/cgroup/{cpuset.cpus.{effective,isolated},cgroup.subtree_control} \
 		/sys/devices/virtual/workqueue/cpumask* || true
 	find /sys/fs/cgroup -type d -path '*/chisol-*'
-	ls /run/chisol
+	printf '%s\n' /run/chisol/*
 }
 
 differences() {
 	local bad=0
-	state | diff before - || bad=1
+	[ "$(state)" = "$(<before)" ] || { state | diff before - || bad=1; }
 	tasks | awk -F: '{ key = $1; sub(/^[^:]*:/, "") }
 		NR == FNR { before[key] = $0; next }
 		key in before && before[key] != $0 { print key ": was " before[key] ", is " $0; bad = 1 }
@@ -74,7 +74,7 @@ is_as_before() {
 # swept [NAME=VALUE...]: a run of $profile under the shim; its status in $status, messages in err.
 swept() {
 	status=0
-	env LD_PRELOAD="$SWEEP" "$@" "$CHISOL" -c "$cpu" -p "$profile" "${options[@]}" true >out 2>err || status=$?
+	(export LD_PRELOAD="$SWEEP" "$@" && exec "$CHISOL" -c "$cpu" -p "$profile" "${options[@]}" true) >out 2>err || status=$?
 } 2>/dev/null # what the shell says of a killed chisol
 
 # learn: one run of $profile, for the list of its calls in log and their files in files.
@@ -126,13 +126,13 @@ some() {
 
 # sample <LIST: the calls to sweep.
 sample() {
-	awk -v k="$one_in" '(NR - 1) % k == 0'
+	awk -v k="$one_in" -v which="${SWEEP_WHICH:-0}" 'index(" " which " ", " " (NR - 1) % k " ")'
 }
 
 restored() { # WHAT: $n times
 	local of=''
 	((n > 0)) || return
-	[ "$one_in" = 1 ] || of=" (one call in $one_in)"
+	[ "$one_in" = 1 ] || of=" (numbers ${SWEEP_WHICH:-0} of each $one_in calls)"
 	echo "# $1: $n of $n restored$of" >&3
 }
 
@@ -239,7 +239,7 @@ fail_each() {
 	one_errno() {
 		case $1 in
 		*' /run/'*) ;; # without a journal nothing is tried
-		*) errnos "$1" | cut -d' ' -f1 ;;
+		*) errnos "$1" | (read -r first _ && echo "$first") ;;
 		esac
 	}
 	# Until the command is started, a call on a setting's path is its only one.
