@@ -4,6 +4,8 @@
 bats_require_minimum_version 1.5.0
 
 CPU_DIR=/sys/devices/system/cpu
+# Seconds, more than any test takes: of a spinner that the test ends.
+UNTIL_ENDED=3600
 
 # The kernel is at least MAJOR.MINOR.
 kernel_is() {
@@ -29,7 +31,7 @@ run_started() {
 run_cleared() {
 	local pid
 	touch go
-	for pid in "${PIDS[@]}"; do
+	for pid in "${PIDS[@]}" $RUN; do
 		kill "$pid" 2>/dev/null || true
 	done
 	[ -z "$RUN" ] || wait "$RUN" || true

@@ -75,7 +75,7 @@ called() { # CPU: interrupts that others sent to it
 
 @test "a worker that the kernel sends is named, with its function" {
 	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
-	watched 2 60
+	watched 2 $UNTIL_ENDED
 	refreshed there
 	watched_ended
 	jq -e '.probe.verdict == "broken"' report.json
@@ -83,7 +83,7 @@ called() { # CPU: interrupts that others sent to it
 }
 
 @test "another task on the CPU is named" {
-	watched 1 60
+	watched 1 $UNTIL_ENDED
 	taskset -c 1 sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
 	kill "$(<there)"
 	watched_ended
@@ -91,7 +91,7 @@ called() { # CPU: interrupts that others sent to it
 }
 
 @test "an interrupt from another CPU is named, with its sender where the kernel tells it" {
-	watched 1 60
+	watched 1 $UNTIL_ENDED
 	mkfifo pipe
 	taskset -c 1 sh -c 'while read x; do :; done <pipe' 3>&- &
 	taskset -c 0 sh -c 'i=0; while [ $i -lt 50 ]; do echo x; sleep 0.02; i=$((i+1)); done >pipe'
@@ -104,7 +104,7 @@ called() { # CPU: interrupts that others sent to it
 
 @test "a device's interrupt is named with the device" {
 	[ -b /dev/vda ] || skip "this guest has no disk"
-	watched 1 60
+	watched 1 $UNTIL_ENDED
 	taskset -c 1 dd if=/dev/vda of=/dev/null bs=4k count=200 iflag=direct
 	kill "$(<there)"
 	watched_ended
@@ -118,7 +118,7 @@ called() { # CPU: interrupts that others sent to it
 	local before without with
 	before=$(called 3)
 	"$CHISOL" -c 2 --probe -r json:report.json true
-	sleep 5 # until they are closed, too
+	eventually refute pgrep -x chisol-close # then they are closed, too
 	without=$(($(called 3) - before))
 	"$CHISOL" --hold-trace >holder 3>&- &
 	PIDS+=($!)

@@ -84,7 +84,7 @@ isolated() {
 
 @test "somebody who makes the kernel reach for every CPU is seen" {
 	[ -e /proc/sys/vm/stat_refresh ] || skip "this kernel has no vm.stat_refresh"
-	isolated sh -c 'echo $$ >pid; exec "$@"' sh "$QUIET" 0 60 >counts 3>&- &
+	isolated sh -c 'echo $$ >pid; exec "$@"' sh "$QUIET" 0 $UNTIL_ENDED >counts 3>&- &
 	RUN=$!
 	refreshed pid
 	wait "$RUN"
