@@ -10,6 +10,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#define FOREIGN_FIFO_MS 60000
+
 static const struct {
 	const char *name;
 	enum report_format format;
@@ -78,8 +80,9 @@ static bool others_may_write(const struct stat *dir)
 	       (dir->st_mode & S_IWGRP && dir->st_gid != getegid());
 }
 
-static int open_file(const char *path, bool *created, struct error *err)
+static int open_file(struct report_sink *sink, struct error *err)
 {
+	const char *path = sink->path;
 	_cleanup_free_ char *dir_copy = xstrdup(path), *base_copy = xstrdup(path);
 	_cleanup_close_ int dir_fd = -1;
 	_cleanup_close_ int fd = -1;
@@ -93,7 +96,7 @@ static int open_file(const char *path, bool *created, struct error *err)
 		return error_errno(err, errno, "cannot open the directory of report file %s", path);
 	guarded = others_may_write(&dir);
 	fd = openat(dir_fd, base, flags | O_EXCL, 0666);
-	*created = fd >= 0;
+	sink->created = fd >= 0;
 	/* A FIFO is opened as sh does it: this waits for its reader. */
 	if (fd < 0 && errno == EEXIST)
 		fd = openat(dir_fd, base, flags | (guarded ? O_NOFOLLOW : 0), 0666);
@@ -116,6 +119,8 @@ static int open_file(const char *path, bool *created, struct error *err)
 			path);
 	if (S_ISREG(file.st_mode) && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(err, EBUSY, "another report is about to be written to %s", path);
+	if (guarded && S_ISFIFO(file.st_mode))
+		sink->patience = FOREIGN_FIFO_MS;
 	return take_fd(&fd);
 }
 
@@ -140,7 +145,7 @@ int report_sink_open(struct report_sink *sink, struct error *err)
 			                   name_of(sink));
 		return 0;
 	}
-	sink->fd = open_file(sink->path, &sink->created, err);
+	sink->fd = open_file(sink, err);
 	return sink->fd < 0 ? sink->fd : 0;
 }
 
@@ -205,10 +210,8 @@ int report_sink_add(const struct report_sink *sink, const char *text, size_t len
 	int rc = write_all(sink->fd, text, len, patience);
 
 	if (rc == ETIMEDOUT)
-		return error_set(err, rc,
-		                 "nobody has read from %s for %d ms, and no more is written to it "
-		                 "until the command has ended",
-		                 name_of(sink), patience);
+		return error_set(err, rc, "nobody has read from %s for %d ms", name_of(sink),
+		                 patience);
 	if (rc)
 		return error_errno(err, rc, "cannot write the report to %s", name_of(sink));
 	return 0;
@@ -228,7 +231,9 @@ int report_write(const struct report_sink *sink, const struct run_report *report
 		return error_errno(err, errno, "cannot make the report for %s", name_of(sink));
 	/* The old report goes only now that there is a new one. */
 	rc = sink->format == REPORT_JSONL ? 0 : report_sink_empty(sink, err);
-	return rc ? rc : report_sink_add(sink, text, len, -1, err);
+	if (rc)
+		return rc;
+	return report_sink_add(sink, text, len, sink->patience ? sink->patience : -1, err);
 }
 
 void report_sink_close(struct report_sink *sink)

@@ -49,6 +49,9 @@ struct report_sink {
 	char *path; /* NULL: standard error */
 	int fd;
 	bool created; /* the file is new; it goes again if nothing is ever written to it */
+	/* How many ms report_write() waits for a reader; 0: for ever, as sh does. Set for a FIFO
+	 * that others may have put there: signals are held until the report is written. */
+	int patience;
 };
 
 /* FORMAT or FORMAT:FILE. */

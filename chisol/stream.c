@@ -3,6 +3,8 @@
 
 #include "report_probe.h"
 
+#include <errno.h>
+
 /* While the command runs, signals wait for it, and the machine to be put back. */
 #define PATIENCE_MS 1000
 
@@ -15,6 +17,9 @@ static void stream_text(struct stream *stream, const char *text, size_t len)
 		if (options->sinks[i].format != REPORT_JSONL ||
 		    !report_sink_add(&options->sinks[i], text, len, PATIENCE_MS, &err))
 			continue;
+		if (err.err == ETIMEDOUT)
+			error_append(&err,
+			             ", and no more is written to it until the command has ended");
 		namelist_add(stream->warnings, err.text);
 		stream->failed = true;
 	}

@@ -779,6 +779,46 @@ static void planted_links_are_not_followed(void **state)
 	assert_string_equal(content, "precious");
 }
 
+/* A FIFO that is full, with this process as its reader. */
+static int make_full_fifo(const char *path)
+{
+	static const char page[4096];
+	int fd;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	return fd;
+}
+
+static void a_fifo_of_others_is_not_waited_for_without_end(void **state)
+{
+	const char *dir = *state;
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *others = xasprintf("%s/others", dir), *own = xasprintf("%s/own", dir),
+			    *fifo = xasprintf("%s/fifo", others);
+	_cleanup_close_ int reader = -1, own_reader = -1;
+	struct report_sink sink;
+
+	fixture_init(&f);
+	assert_int_equal(mkdir(others, 0700), 0);
+	assert_int_equal(chmod(others, 01777), 0);
+	reader = make_full_fifo(fifo);
+	assert_int_equal(open_sink(&sink, others, "fifo", &err), 0);
+	assert_in_range(sink.patience, 1, 3600000);
+	sink.patience = 10;
+	assert_int_equal(report_write(&sink, &f.report, &err), -ETIMEDOUT);
+	assert_has(err.text, fifo);
+	report_sink_close(&sink);
+	own_reader = make_full_fifo(own);
+	assert_int_equal(open_sink(&sink, dir, "own", &err), 0);
+	assert_int_equal(sink.patience, 0);
+	report_sink_close(&sink);
+}
+
 static void files_that_cannot_take_a_report_are_told(void **state)
 {
 	const char *dir = *state;
@@ -862,6 +902,8 @@ int main(void)
 		                                make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(planted_links_are_not_followed, make_dir,
 		                                remove_dir),
+		cmocka_unit_test_setup_teardown(a_fifo_of_others_is_not_waited_for_without_end,
+		                                make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(files_that_cannot_take_a_report_are_told, make_dir,
 		                                remove_dir),
 		cmocka_unit_test_setup_teardown(a_descriptor_is_written_where_it_stands, make_dir,
