@@ -242,6 +242,16 @@ end() {
 	valid restored
 }
 
+@test "every key of a journal is in isolcore/journal.md" {
+	local key
+	start 77
+	cat "/run/chisol/${pids[0]}"-*.journal | jq -r 'keys[]' | sort -u >keys
+	[ "$(wc -l <keys)" -gt 15 ]
+	while read -r key; do
+		grep -q "[\`\"]$key[\`\"]" "$REPO/isolcore/journal.md" || { echo "$key"; false; }
+	done <keys
+}
+
 @test "root is told that other users have runs, whatever they have put there" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	unshare -m true 2>/dev/null || skip "needs unshare -m"
