@@ -65,7 +65,8 @@ TOOL_SRC   := $(wildcard tests/tools/*.c tests/trees/*.c) # one program each
 ALL_SRC    := $(CORE_SRC) $(PROBE_SRC) $(PRELOAD_SRC) $(CHISOL_SRC) $(ISOLPROBE_SRC) $(wildcard tests/*/*.c)
 ALL_HDR    := $(wildcard isolcore/*.h probe/*.h probe/*/*.h chisol/*.h tests/*/*.h)
 MAN        := $(wildcard man/*.[1-8])
-SCRIPTS    := $(wildcard scripts/* tests/run tests/exam tests/guest/run tests/guest/boot tests/guest/fetch tests/guest/initramfs tests/guest/init tests/guest/apt.bash tests/bench/run .ci/run completions/*)
+SCRIPTS    := $(wildcard scripts/* tests/run tests/exam tests/bench/run .ci/run completions/* \
+	      $(addprefix tests/guest/,run boot fetch initramfs init apt.bash kernel/build))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
 PROBE_OBJ  := $(PROBE_SRC:%.c=$(BUILD)/obj/%.o)

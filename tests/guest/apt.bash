@@ -24,11 +24,18 @@ private_apt() { # ARCH SUITE COMMAND...
 		-o Dir::State::Lists="$root/lists" -o Dir::State::status="$root/status" -o Dir::Cache="$root/cache" -o Acquire::Languages=none
 }
 
+# Several runs share a cache: they wait for what another one unpacks, until the shell that called this ends.
+lock_cache() {
+	mkdir -p "$cache"
+	exec 9>"$cache/lock"
+	flock 9
+}
+
 # One look at the package lists a day is enough, and without network old ones may do.
 update_lists() { # APT...
 	local fresh=$cache/lists-${2:-host}-${3:-host}
 	[ -z "$(find "$fresh" -mmin -1440 2>/dev/null)" ] || return 0
-	! "$@" "${apt_get[@]}" -o APT::Update::Error-Mode=any update >&2 || touch "$fresh"
+	if "$@" "${apt_get[@]}" -o APT::Update::Error-Mode=any update >&2; then touch "$fresh"; fi
 }
 
 # A tree of packages and all that they need, unpacked and not installed. Prints its directory.
