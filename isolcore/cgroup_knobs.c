@@ -52,6 +52,13 @@ static char *run_group_of(const char *path)
 	           : xstrdup(path);
 }
 
+static char *run_id_of(const char *path)
+{
+	const char *run = run_part(path), *id = run ? run + strlen("/" CGROUP_RUN_PREFIX) : NULL;
+
+	return id ? xstrndup(id, strcspn(id, "/")) : NULL;
+}
+
 /* The file by which tasks are moved: threads of a threaded v2 group have no other. */
 static const char *task_file(const struct system *sys, const char *group)
 {
@@ -88,11 +95,9 @@ static char *callers_group(const struct system *sys)
 /* Is it in the run of this very process? */
 static bool is_of_own_run(const char *path)
 {
-	_cleanup_free_ char *id = run_id_make(NULL), *group = run_group_of(path);
-	const char *name = strrchr(group, '/');
+	_cleanup_free_ char *own = run_id_make(NULL), *id = run_id_of(path);
 
-	return id && name && !strncmp(name + 1, CGROUP_RUN_PREFIX, strlen(CGROUP_RUN_PREFIX)) &&
-	       !strcmp(name + 1 + strlen(CGROUP_RUN_PREFIX), id);
+	return own && id && !strcmp(own, id);
 }
 
 static bool has_tasks(const struct system *sys, const char *path, const char *file)
