@@ -172,7 +172,7 @@ void cgroup_set_groups(const struct cgroup_planner *p, const char *start, const 
 }
 
 /* Masks that the kernel will change and not give back. */
-struct mask_search {
+struct reduction {
 	const struct cgroup_planner *p;
 	const struct cpumask *full;    /* what the tasks of the group have that asked for nothing */
 	const struct cpumask *reduced; /* what they will have */
@@ -180,15 +180,15 @@ struct mask_search {
 
 /* A task that loses all its CPUs may use all that are left to its group, those that are isolated
  * since boot too, unless it is moved before. */
-static bool move_off_isolated(const struct mask_search *search, const char *path, const char *name,
+static bool move_off_isolated(const struct reduction *reduction, const char *path, const char *name,
                               const char *found)
 {
-	const struct cgroup_planner *p = search->p;
+	const struct cgroup_planner *p = reduction->p;
 	_cleanup_cpumask_ struct cpumask cpus = CPUMASK_INIT;
 	_cleanup_free_ char *wanted = NULL;
 
 	cpumask_copy(&cpus, &p->req->cpus.housekeeping);
-	cpumask_and(&cpus, search->reduced);
+	cpumask_and(&cpus, reduction->reduced);
 	if (cpumask_empty(&cpus))
 		return false;
 	wanted = cpumask_list(&cpus);
@@ -198,21 +198,22 @@ static bool move_off_isolated(const struct mask_search *search, const char *path
 	return true;
 }
 
-static void add_mask(const struct mask_search *search, const struct process *task,
+static void add_mask(const struct reduction *reduction, const struct process *task,
                      const struct cpumask *mask)
 {
-	const struct cgroup_planner *p = search->p;
+	const struct cgroup_planner *p = reduction->p;
 	_cleanup_cpumask_ struct cpumask kept = CPUMASK_INIT;
 	_cleanup_free_ char *path = task_affinity_path(task),
 			    *name = xasprintf("cgroup.mask.%d", (int)task->pid),
-			    *list = cpumask_list(mask), *full = cpumask_list(search->full),
-			    *reduced = cpumask_list(search->reduced), *rest = NULL, *wanted = NULL;
+			    *list = cpumask_list(mask), *full = cpumask_list(reduction->full),
+			    *reduced = cpumask_list(reduction->reduced), *rest = NULL,
+			    *wanted = NULL;
 
 	cpumask_copy(&kept, mask);
-	cpumask_and(&kept, search->reduced);
+	cpumask_and(&kept, reduction->reduced);
 	if (cpumask_empty(&kept) &&
-	    cpumask_intersects(search->reduced, &p->sys->machine.isolated) &&
-	    move_off_isolated(search, path, name, list))
+	    cpumask_intersects(reduction->reduced, &p->sys->machine.isolated) &&
+	    move_off_isolated(reduction, path, name, list))
 		return;
 	rest = cpumask_list(&kept);
 	wanted = xasprintf("%s|%s%s%s|%s", list, rest, *rest ? "|" : "", reduced, full);
@@ -223,7 +224,7 @@ static void add_mask(const struct mask_search *search, const struct process *tas
 void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const struct cpumask *full,
                       const struct cpumask *reduced, bool kernel_threads)
 {
-	struct mask_search search = { p, full, reduced };
+	struct reduction reduction = { p, full, reduced };
 	_cleanup_free_ pid_t *tids = NULL;
 	size_t n;
 
@@ -239,7 +240,7 @@ void cgroup_add_masks(const struct cgroup_planner *p, const char *file, const st
 		    (!kernel_threads && (task.flags & PROCESS_KTHREAD)) ||
 		    task_affinity_read(&mask, p->sys, tids[i], NULL) || cpumask_equal(&mask, full))
 			continue;
-		add_mask(&search, &task, &mask);
+		add_mask(&reduction, &task, &mask);
 	}
 }
 
