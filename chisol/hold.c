@@ -2,11 +2,9 @@
 #include "hold.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "waiting.h"
@@ -35,23 +33,14 @@ pid_t hold_find(const struct system *sys, size_t *n_events)
 
 static int note_holder(const struct system *sys, size_t n_events, struct error *err)
 {
-	static const char temporary[] = HOLD_FILE ".tmp";
-	_cleanup_close_ int dir = state_open(&sys->root, err);
-	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
 	struct process self;
 
-	if (dir < 0)
-		return dir;
 	if (process_read(&self, &sys->root, getpid(), err))
 		return -err->err;
+	text = xasprintf("%d %llu %zu\n", (int)self.pid, self.start_time, n_events);
 	/* For everybody to read: --info does not need root. */
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0 || fchmod(fd, 0644) ||
-	    dprintf(fd, "%d %llu %zu\n", (int)self.pid, self.start_time, n_events) < 0 ||
-	    renameat(dir, temporary, dir, HOLD_FILE))
-		return error_errno(err, errno, "cannot note in %s/%s who holds the trace events",
-		                   STATE_DIR, HOLD_FILE);
-	return 0;
+	return state_note(&sys->root, HOLD_FILE, 0644, "who holds the trace events", text, err);
 }
 
 /* Who takes over meanwhile has written the file anew. */

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -235,20 +234,11 @@ static void told_load(struct told *told, const struct system *sys, pid_t pid)
 static int told_save(const struct system *sys, pid_t pid, unsigned int interval, const char *list,
                      struct error *err)
 {
-	static const char temporary[] = TOLD_FILE ".tmp";
-	_cleanup_close_ int dir = state_open(&sys->root, err);
-	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text =
+		xasprintf("%d %llu %u %llu %s\n", (int)pid, start_time_of(sys, pid), interval,
+	                  monotonic_seconds(), *list ? list : "-");
 
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 ||
-	    dprintf(fd, "%d %llu %u %llu %s\n", (int)pid, start_time_of(sys, pid), interval,
-	            monotonic_seconds(), *list ? list : "-") < 0 ||
-	    renameat(dir, temporary, dir, TOLD_FILE))
-		return error_errno(err, errno, "cannot note in %s/%s what irqbalance is told",
-		                   STATE_DIR, TOLD_FILE);
-	return 0;
+	return state_note(&sys->root, TOLD_FILE, 0600, "what irqbalance is told", text, err);
 }
 
 /* Is it too early for irqbalance to show what it was told? It may have been about to scan, and may

@@ -45,6 +45,22 @@ int state_open_roots(const struct sysroot *root, struct error *err)
 	return open_dir(root, STATE_DIR, err);
 }
 
+int state_note(const struct sysroot *root, const char *name, mode_t mode, const char *what,
+               const char *text, struct error *err)
+{
+	_cleanup_free_ char *temporary = xasprintf("%s.tmp", name), *path = state_dir(root);
+	_cleanup_close_ int dir = state_open(root, err);
+	_cleanup_close_ int fd = -1;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0 || fchmod(fd, mode) || dprintf(fd, "%s", text) < 0 ||
+	    renameat(dir, temporary, dir, name))
+		return error_errno(err, errno, "cannot note in %s/%s %s", path, name, what);
+	return 0;
+}
+
 /* Who has the lock of the file, proc_locks(5). */
 static pid_t find_holder(const struct sysroot *root, int fd)
 {

@@ -19,6 +19,10 @@ char *state_dir(const struct sysroot *root);
  * sentence. -ENOENT: there is none. */
 int state_open(const struct sysroot *root, struct error *err);
 int state_open_roots(const struct sysroot *root, struct error *err); /* STATE_DIR, for anybody */
+/* Puts a text into a file of the directory; who has the lock calls it. Whoever reads it has it
+ * whole, or what was there before. what: of the sentence "cannot note in FILE what ...". */
+int state_note(const struct sysroot *root, const char *name, mode_t mode, const char *what,
+               const char *text, struct error *err);
 /* Told once when the lock has been waited for for a while, as for a chisol that somebody stopped.
  * holder: its process; 0: not known. */
 typedef void state_waiting_fn(const char *path, pid_t holder);
