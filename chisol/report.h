@@ -10,6 +10,8 @@
 #include "launch.h"
 #include "../isolcore/interrupts.h"
 
+#include <stdint.h>
+
 enum report_format {
 	REPORT_TEXT,
 	REPORT_JSON,
@@ -77,6 +79,11 @@ void report_oslat_json(FILE *out, const struct run_report *report);
 int report_label(FILE *out, const char *label);
 #define report_line(out, label, ...) \
 	escape_fold(out, report_label(out, label), REPORT_INDENT, __VA_ARGS__)
+
+static inline double report_us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
 
 /* Other readings of a plan (dryrun.c, check.c): on standard output. */
 enum dry_run_format {

@@ -8,16 +8,6 @@
 
 #include <sys/wait.h>
 
-static double us(uint64_t ns)
-{
-	return (double)ns / 1e3;
-}
-
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100 * (double)part / (double)whole : 100;
-}
-
 static void print_loop(FILE *out, const char *label, const struct loop *loop)
 {
 	struct figures f;
@@ -32,9 +22,9 @@ static void print_loop(FILE *out, const char *label, const struct loop *loop)
 	            "thread %s (%d) on CPU %u: %llu gaps over %.1f us in %.3f s (%.1f us, longest "
 	            "%.1f us); it was watched for %.2f %% of the time%s%s",
 	            loop->name, (int)loop->tid, f.cpu, (unsigned long long)f.n,
-	            us(clock_ns(&loop->record->scale, loop->record->threshold)),
-	            (double)f.elapsed_ns / 1e9, us(f.total_ns), us(f.max_ns), 100 * f.coverage,
-	            loop->ended ? "" : "; it did not come to isolprobe_end()",
+	            report_us(clock_ns(&loop->record->scale, loop->record->threshold)),
+	            (double)f.elapsed_ns / 1e9, report_us(f.total_ns), report_us(f.max_ns),
+	            100 * f.coverage, loop->ended ? "" : "; it did not come to isolprobe_end()",
 	            loop->record->cpu == loop->record->end_cpu || !loop->ended
 	                    ? ""
 	                    : "; it ended on another CPU");
@@ -44,7 +34,7 @@ static void add_count(char **list, const char *code, const struct join_count *co
 {
 	if (count->n)
 		xappend(list, "%s%s %llu (%.1f us)", *list ? ", " : "", code,
-		        (unsigned long long)count->n, us(count->total));
+		        (unsigned long long)count->n, report_us(count->total));
 }
 
 static const struct join_gap *worst_gap(const struct join_cpu *c)
@@ -63,7 +53,7 @@ static void print_worst_gap(FILE *out, const struct join_cpu *c, uint64_t began)
 	_cleanup_free_ char *words = worst ? join_words(worst) : NULL;
 
 	if (worst)
-		report_line(out, "", "worst: %.1f us at %.6f s: %s", us(worst->length),
+		report_line(out, "", "worst: %.1f us at %.6f s: %s", report_us(worst->length),
 		            ((double)worst->start - (double)began) / 1e9, words);
 }
 
@@ -77,8 +67,8 @@ static void print_gaps(FILE *out, const char *label, const struct join_cpu *c, u
 		out, label,
 		"CPU %u: %llu are the kernel's (%.2f %% of their time), %.2f %% of these with an "
 		"event that says how; %llu are not the kernel's",
-		c->cpu, (unsigned long long)kernel.n, percent(kernel.total, c->all.total),
-		percent(c->named.n, kernel.n), (unsigned long long)foreign.n);
+		c->cpu, (unsigned long long)kernel.n, join_percent(kernel.total, c->all.total),
+		join_percent(c->named.n, kernel.n), (unsigned long long)foreign.n);
 	for (size_t i = 0; i < n_causes; i++)
 		add_count(&list, causes[i].code, &c->causes[i]);
 	for (size_t i = 0; i < n_outsides; i++)
@@ -90,7 +80,7 @@ static void print_gaps(FILE *out, const char *label, const struct join_cpu *c, u
 		"%llu of %llu breaks that are over the threshold are in a gap%s; times agree to "
 		"%.3f us",
 		(unsigned long long)over.joined, (unsigned long long)over.n,
-		c->lost ? "; some gaps came too fast to be joined" : "", us(c->off));
+		c->lost ? "; some gaps came too fast to be joined" : "", report_us(c->off));
 }
 
 void report_loops_text(FILE *out, const struct run_report *report)

@@ -41,11 +41,6 @@ static char *part_words(const struct part *part, struct symbols *symbols)
 	return text;
 }
 
-static double us(uint64_t ns)
-{
-	return (double)ns / 1e3;
-}
-
 static double since(const struct trace_watch *tw, uint64_t time)
 {
 	return (double)(time - tw->began) / 1e9;
@@ -64,7 +59,7 @@ static void print_cpus(FILE *out, const struct trace_watch *tw, const struct req
 		            "CPU %u %s; %llu foreign breaks (%.1f us, longest "
 		            "%.1f us), %llu of its own doing",
 		            cpu->cpu, words, (unsigned long long)cpu->foreign.n,
-		            us(cpu->foreign.total), us(cpu->foreign.longest),
+		            report_us(cpu->foreign.total), report_us(cpu->foreign.longest),
 		            (unsigned long long)cpu->self.n);
 	}
 }
@@ -121,8 +116,8 @@ static void print_causes(FILE *out, const struct trace_watch *tw)
 		fprintf(out, "  %-14s%10llu%10llu", sums[i].cause->code,
 		        (unsigned long long)count->seen, (unsigned long long)count->breaks);
 		if (count->breaks)
-			fprintf(out, "%14.1f%12.1f%11.3f%11.3f", us(count->total),
-			        us(count->longest), since(tw, count->first),
+			fprintf(out, "%14.1f%12.1f%11.3f%11.3f", report_us(count->total),
+			        report_us(count->longest), since(tw, count->first),
 			        since(tw, count->last));
 		fprintf(out, "\n");
 		if (count->breaks && !sums[i].cause->self)
@@ -139,7 +134,7 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 		_cleanup_free_ char *by = part_words(brk->by, &tw->symbols);
 
 		report_line(out, i ? "" : "worst", "%.1f us on CPU %u at %.6f s: %s%s%s",
-		            us(brk->end - brk->start), brk->cpu, since(tw, brk->start),
+		            report_us(brk->end - brk->start), brk->cpu, since(tw, brk->start),
 		            brk->by->cause->code, by, brk->cut ? " (not seen in full)" : "");
 		if (brk->n_parts < 2)
 			continue;
@@ -148,8 +143,8 @@ static void print_worst(FILE *out, struct trace_watch *tw)
 			_cleanup_free_ char *words = part_words(part, &tw->symbols);
 
 			report_line(out, "", "%*s+%.1f us: %.1f us %s%s", 2 + 2 * (int)part->depth,
-			            "", us(part->start - brk->start), us(part->end - part->start),
-			            part->cause->code, words);
+			            "", report_us(part->start - brk->start),
+			            report_us(part->end - part->start), part->cause->code, words);
 		}
 		if (brk->n_parts + brk->omitted > PARTS_SHOWN)
 			report_line(out, "", "  and %zu more parts",

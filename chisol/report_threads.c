@@ -59,7 +59,7 @@ static void print_thread(FILE *out, const struct thread_probe *tp, const struct 
 		"moved %llu times, %llu page faults%s%s%s",
 		t->name, t->tid, t->flags & RECORD_ENDED ? ", ended," : "",
 		on ? "" : "housekeeping ", t->cpu, (unsigned long long)t->now.involuntary,
-		(double)t->now.run_delay_ns / 1e3, (unsigned long long)t->now.voluntary,
+		report_us(t->now.run_delay_ns), (unsigned long long)t->now.voluntary,
 		(unsigned long long)t->now.migrations,
 		(unsigned long long)(t->now.minor + t->now.major),
 		t->n_stacked ? "; shared its CPU" : "", isolation_words(t),

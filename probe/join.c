@@ -578,6 +578,11 @@ struct join_count join_foreign(const struct join_cpu *c)
 	return sum;
 }
 
+double join_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 100;
+}
+
 struct join_over join_over(const struct join_cpu *c)
 {
 	struct join_over sum = { 0 };

@@ -133,5 +133,6 @@ char *join_words(const struct join_gap *gap);
 struct join_count join_kernels(const struct join_cpu *c);
 struct join_count join_foreign(const struct join_cpu *c);
 struct join_over join_over(const struct join_cpu *c); /* of all causes */
+double join_percent(uint64_t part, uint64_t whole);   /* of nothing: all */
 
 #endif

@@ -125,11 +125,6 @@ static void print_classes(FILE *out, const struct outcome *o)
 	}
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100 * (double)part / (double)whole : 100;
-}
-
 static void print_count(FILE *out, unsigned int cpu, const char *code, const char *meaning,
                         const struct join_count *count)
 {
@@ -153,8 +148,8 @@ static void print_shares(FILE *out, const struct join_cpu *c, const struct gap_w
 	fprintf(out,
 	        "CPU %u: %llu breaks (%.2f %% of their time) are the kernel's; %.2f %% of these have "
 	        "an event that says how\n",
-	        c->cpu, (unsigned long long)kernel.n, percent(kernel.total, c->all.total),
-	        percent(c->named.n, kernel.n));
+	        c->cpu, (unsigned long long)kernel.n, join_percent(kernel.total, c->all.total),
+	        join_percent(c->named.n, kernel.n));
 	fprintf(out, "CPU %u: %llu are not the kernel's; %s, its steal time went up by %s", c->cpu,
 	        (unsigned long long)foreign.n,
 	        outside->vm ? "this is a virtual machine" : "there is no hypervisor", steal);
