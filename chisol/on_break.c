@@ -260,7 +260,7 @@ void on_break_act(struct on_break *ob, pid_t pid, bool ended)
 		ob->busy++;
 	} else if (act(ob, pid)) {
 		ob->taken++;
-		delay = ring_clock() - ob->found.end;
+		delay = monotonic_ns() - ob->found.end;
 		if (delay > ob->longest_delay)
 			ob->longest_delay = delay;
 	}

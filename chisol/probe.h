@@ -41,7 +41,7 @@ void probe_free(struct probe *probe);
 /* In the process that is about to exec the command. */
 void probe_before_exec(const struct probe *probe, const char *name);
 
-/* The command has started, at about the time given (ring_clock()); runs; has ended. */
+/* The command has started, at about the time given (monotonic_ns()); runs; has ended. */
 void probe_start(struct probe *probe, pid_t pid, uint64_t time);
 /* Returns in how many ms it wants to be called again; 0: not. */
 unsigned int probe_read(struct probe *probe);

@@ -2,6 +2,7 @@
 #include "supervise.h"
 
 #include "../isolcore/process.h"
+#include "../probe/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-#define SECOND_NS  1000000000LL
-#define TICK_NS    SECOND_NS
+#define TICK_NS    1000000000LL
 #define TICK_SHARE 100 /* a tick may take one part in so many of the time to the next */
 #define AT_ONCE    256 /* signals, before it is looked for anything else */
 
@@ -37,10 +37,7 @@ int supervise_open_signals(struct error *err)
 
 static long long now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * SECOND_NS + ts.tv_nsec;
+	return (long long)monotonic_ns();
 }
 
 /* The next signal that arrived, if any. */

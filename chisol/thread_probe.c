@@ -101,7 +101,7 @@ static void look(struct thread_probe *tp, uint64_t now)
 		return;
 	__atomic_store_n(&tp->record->record->library.n_hot, tp->follow.n_hot, __ATOMIC_RELAXED);
 	tp->n_looks++;
-	took = ring_clock() - now;
+	took = monotonic_ns() - now;
 	tp->next_look = now + took * LOOK_SHARE;
 }
 
@@ -118,7 +118,7 @@ static void count_interrupts_from(struct thread_probe *tp, uint64_t now)
 void thread_probe_start(struct thread_probe *tp, pid_t pid)
 {
 	tp->pid = pid;
-	tp->began = ring_clock();
+	tp->began = monotonic_ns();
 	tp->follow = (struct follow){
 		.pid = pid,
 		.workload = tp->workload,
@@ -182,7 +182,7 @@ static bool looks_itself(const struct record_library *library, uint64_t now)
 
 unsigned int thread_probe_read(struct thread_probe *tp)
 {
-	uint64_t now = ring_clock();
+	uint64_t now = monotonic_ns();
 	struct record_library library;
 
 	record_read_library(tp->record, &library);
@@ -203,7 +203,7 @@ void thread_probe_finish(struct thread_probe *tp)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct followed *followed = &tp->followed;
 
-	tp->ended = ring_clock();
+	tp->ended = monotonic_ns();
 	look(tp, tp->ended);
 	if (interrupts_read(&after, tp->sys, &tp->req->cpus.workload, &err))
 		xreplace(&after.unavailable, err.text);

@@ -57,19 +57,19 @@ static void look(struct watch *watch, pid_t pid, bool running)
  */
 static uint64_t count_interrupts(struct watch *watch, struct interrupt_table *table)
 {
-	uint64_t when = ring_clock(), shortest = UINT64_MAX;
+	uint64_t when = monotonic_ns(), shortest = UINT64_MAX;
 
 	for (unsigned int i = 0; i < (watch->probe->asked ? COUNT_TRIES : 1) && shortest > COUNT_NS;
 	     i++) {
 		_cleanup_interrupts_ struct interrupt_table now = INTERRUPT_TABLE_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
-		uint64_t began = ring_clock(), took;
+		uint64_t began = monotonic_ns(), took;
 
 		if (interrupts_read(&now, watch->sys, &watch->req->cpus.workload, &err)) {
 			namelist_add(&watch->warnings, err.text);
 			break;
 		}
-		took = ring_clock() - began;
+		took = monotonic_ns() - began;
 		if (took >= shortest)
 			continue;
 		interrupts_free(table);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "attach.h"
+#include "monotonic.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Exported: the way to a record that another copy of this library in the same process has, and to
@@ -191,14 +191,6 @@ static bool attach_to(struct record *record, int fd, struct tick_slot *(*slot)(u
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void introduce(struct record *record, enum record_how how)
 {
 	struct record_library *library = &record->library;
@@ -206,7 +198,7 @@ static void introduce(struct record *record, enum record_how how)
 	strncpy(library->version, CHISOL_VERSION, sizeof(library->version) - 1);
 	library->how = how;
 	library->pid = (uint32_t)getpid();
-	library->attached_ns = now_ns();
+	library->attached_ns = monotonic_ns();
 	record->head.library_version = RECORD_VERSION;
 	__atomic_store_n(&record->head.state, RECORD_ATTACHED, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "clock.h"
+#include "monotonic.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "isolprobe.h"
@@ -30,14 +30,6 @@ uint64_t clock_steps(const struct clock_scale *scale, uint64_t ns)
 double clock_hz(const struct clock_scale *scale)
 {
 	return 1e9 * (double)((uint64_t)1 << scale->shift) / (double)scale->mult;
-}
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 struct clock_point clock_now(void)

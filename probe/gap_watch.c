@@ -135,7 +135,7 @@ void gap_watch_point(struct gap_watch *gw)
 
 void gap_watch_events(struct gap_watch *gw)
 {
-	uint64_t horizon = ring_clock() - TRACE_SETTLE_NS;
+	uint64_t horizon = monotonic_ns() - TRACE_SETTLE_NS;
 
 	trace_watch_read(gw->watch);
 	look_at_watch(gw, horizon);

@@ -36,8 +36,8 @@ static void set_began(const struct loop_watch *lw, struct loop *loop, uint64_t b
 
 	/* What cannot be is now: only what the command says of itself depends on it. */
 	if (!lw->joins || !clock_line_at(&lw->gaps.line, begin, &loop->began, &off) ||
-	    loop->began > ring_clock())
-		loop->began = ring_clock();
+	    loop->began > monotonic_ns())
+		loop->began = monotonic_ns();
 }
 
 static void add_loop(struct loop_watch *lw, unsigned int slot, const struct record_tick *t)

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #define RECORD_MAX 65535u /* perf_event_header.size has 16 bits */
 
@@ -183,12 +182,4 @@ bool ring_is_full(const struct ring *ring)
 	uint64_t used = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE) - ring->tail;
 
 	return used + 512 > ring->size;
-}
-
-uint64_t ring_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "../isolcore/error.h"
+#include "monotonic.h"
 
 struct ring {
 	int fd; /* of the event that the ring belongs to; events are added with ring_add() */
@@ -69,7 +70,5 @@ void ring_read(struct ring *ring, uint64_t *cursor, uint64_t horizon, ring_fn *f
 void ring_consume(struct ring *ring, uint64_t cursor);
 /* Is there so little room that the kernel may just have lost a record? */
 bool ring_is_full(const struct ring *ring);
-
-uint64_t ring_clock(void); /* now, on the clock of the records */
 
 #endif

@@ -38,10 +38,10 @@ static void close_slowly(const struct trace_events *te)
 	const struct timespec turn = { .tv_nsec = CLOSE_TURN };
 
 	for (size_t i = 0; i < te->n_fds; i++) {
-		uint64_t began = ring_clock();
+		uint64_t began = monotonic_ns();
 
 		close(te->fds[i]);
-		if (ring_clock() - began > CLOSE_LONG)
+		if (monotonic_ns() - began > CLOSE_LONG)
 			nanosleep(&turn, NULL);
 	}
 }

@@ -244,7 +244,7 @@ void trace_watch_restart(struct trace_watch *tw, uint64_t time)
 
 void trace_watch_read(struct trace_watch *tw)
 {
-	read_until(tw, ring_clock() - TRACE_SETTLE_NS);
+	read_until(tw, monotonic_ns() - TRACE_SETTLE_NS);
 	look_for_offline(tw);
 }
 

@@ -70,7 +70,7 @@ struct trace_watch {
 int trace_watch_open(struct trace_watch *tw, const struct system *sys, const struct cpumask *cpus,
                      const struct cpumask *spare, size_t ring_size, struct error *err);
 void trace_watch_listen(struct trace_watch *tw, const struct trace_listener *listener);
-/* The command runs since then (ring_clock()), as this process. */
+/* The command runs since then (monotonic_ns()), as this process. */
 void trace_watch_start(struct trace_watch *tw, pid_t pid, uint64_t time);
 /* What was so far, and begins before that time, was start-up. */
 void trace_watch_restart(struct trace_watch *tw, uint64_t time);

@@ -16,7 +16,7 @@ static int open_watch(struct causes *c, const struct system *sys, const struct c
 	if (rc)
 		return rc;
 	/* This process is the command: its threads are learnt of as they are started. */
-	trace_watch_start(&c->watch, getpid(), ring_clock());
+	trace_watch_start(&c->watch, getpid(), monotonic_ns());
 	return 0;
 }
 
@@ -65,7 +65,7 @@ void causes_begin(struct causes *c)
 	/* What was before, in the preheat, is nobody's gap. */
 	gap_watch_point(&c->gaps);
 	gap_watch_events(&c->gaps);
-	c->watch.began = ring_clock();
+	c->watch.began = monotonic_ns();
 }
 
 void causes_poll(struct causes *c)
@@ -98,7 +98,7 @@ void causes_end(struct causes *c)
 	if (!c->known)
 		return;
 	gap_watch_point(&c->gaps);
-	gap_watch_last_events(&c->gaps, ring_clock());
+	gap_watch_last_events(&c->gaps, monotonic_ns());
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		gap_watch_feed(&c->gaps, &c->feeds[i]);
 		c->gaps.join.cpus[i].lost += c->feeds[i].lost;

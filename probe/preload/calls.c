@@ -10,6 +10,7 @@
  * constructors of this library have run.
  */
 #include "preload.h"
+#include "../monotonic.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -102,7 +103,7 @@ static struct record_call *claim_call(struct record *record, uint64_t site, uint
 		                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		call->tid = tid;
-		call->first_ns = preload_now();
+		call->first_ns = monotonic_ns();
 		__atomic_store_n(&call->kind, kind, __ATOMIC_RELEASE);
 		return call;
 	}
@@ -124,7 +125,7 @@ void call_note(enum record_call_kind kind, void *site)
 		__atomic_add_fetch(&record->library.calls_omitted, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	call->last_ns = preload_now();
+	call->last_ns = monotonic_ns();
 	__atomic_add_fetch(&call->n, 1, __ATOMIC_RELAXED);
 }
 

@@ -20,8 +20,6 @@
 
 /* The record, if its orders are to follow the threads; else NULL. Async-signal-safe. */
 struct record *following(void);
-/* CLOCK_MONOTONIC, ns. */
-uint64_t preload_now(void);
 
 /* A system call of its own kind, for when libc's wrappers are not known yet; -errno on failure. */
 long preload_syscall(long number, long a, long b, long c, long d, long e, long f);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../follow.h"
+#include "../monotonic.h"
 
 #define STACK          65536ul  /* beside the program's thread-local variables */
 #define PLACE_PAUSE    5000000u /* ns; how often it is looked whether chisol has moved it */
@@ -57,14 +58,6 @@ uint32_t preload_tid(void)
 	return is_filtered() ? 0 : (uint32_t)gettid();
 }
 
-uint64_t preload_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void set_follower(struct record *record, enum record_follower follower)
 {
 	__atomic_store_n(&record->library.follower, follower, __ATOMIC_RELEASE);
@@ -88,7 +81,7 @@ static void sleep_ns(uint64_t ns, uint32_t seen)
  * may have. */
 static bool end_thread(struct record *record)
 {
-	uint64_t patience = preload_now() + END_PATIENCE * 1000000000ull;
+	uint64_t patience = monotonic_ns() + END_PATIENCE * 1000000000ull;
 	struct timespec until;
 	int cancelable, rc;
 	pid_t pid, tid;
@@ -110,7 +103,7 @@ static bool end_thread(struct record *record)
 	/* It may still be counted for a moment. */
 	pid = (pid_t)record->library.pid;
 	tid = (pid_t)record->library.follower_tid;
-	while (!preload_syscall(SYS_tgkill, pid, tid, 0, 0, 0, 0) && preload_now() < patience)
+	while (!preload_syscall(SYS_tgkill, pid, tid, 0, 0, 0, 0) && monotonic_ns() < patience)
 		sched_yield();
 	return true;
 }
@@ -128,7 +121,7 @@ static void note_last_counts(const struct record *record, struct record_thread *
 			record_flag(t, RECORD_HOT);
 		}
 	}
-	t->last_ns = preload_now();
+	t->last_ns = monotonic_ns();
 	if (is_filtered() || getrusage(RUSAGE_THREAD, &usage))
 		return;
 	preload_syscall(SYS_prctl, PR_GET_NAME, (long)t->name, 0, 0, 0, 0);
@@ -167,7 +160,7 @@ static void take_place(struct record *record)
 	if (self) {
 		if (!self->first_ns)
 			preload_syscall(SYS_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0, 0);
-		self->first_ns = self->first_ns ? self->first_ns : preload_now();
+		self->first_ns = self->first_ns ? self->first_ns : monotonic_ns();
 		__atomic_store_n(&self->handle, (uint64_t)pthread_self(), __ATOMIC_SEQ_CST);
 	}
 	pthread_setspecific(at_end, self ? (void *)self : (void *)record);
@@ -234,13 +227,13 @@ static bool find_place(struct record *record)
 {
 	const struct record_cpus *cpus = &record->orders.housekeeping;
 	struct record_library *library = &record->library;
-	uint64_t until = preload_now() + PLACE_PATIENCE;
+	uint64_t until = monotonic_ns() + PLACE_PATIENCE;
 
 	if (!cpus->n_words || cpus->n_words > RECORD_CPU_WORDS)
 		return false;
 	set_follower(record, RECORD_WAITS);
 	while (record->orders.places && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) &&
-	       preload_now() < until &&
+	       monotonic_ns() < until &&
 	       __atomic_load_n(&library->placement, __ATOMIC_ACQUIRE) == RECORD_UNPLACED)
 		sleep_ns(PLACE_PAUSE, __atomic_load_n(&wake, __ATOMIC_ACQUIRE));
 	/* Without a place for this, what it has may do. */
@@ -252,7 +245,7 @@ static bool find_place(struct record *record)
 static bool look(struct record *record, struct follow *follow, uint64_t *pause)
 {
 	struct record_library *library = &record->library;
-	uint64_t least = record->orders.period_ms * 1000000ull, took, now = preload_now();
+	uint64_t least = record->orders.period_ms * 1000000ull, took, now = monotonic_ns();
 
 	if (follow_look(follow, now))
 		return false;
@@ -260,7 +253,7 @@ static bool look(struct record *record, struct follow *follow, uint64_t *pause)
 	__atomic_add_fetch(&library->threads_omitted, follow->n_omitted, __ATOMIC_RELAXED);
 	follow->n_omitted = 0;
 	resolve_sites(record);
-	took = preload_now() - now;
+	took = monotonic_ns() - now;
 	if (took > library->longest_look_ns)
 		library->longest_look_ns = took;
 	library->last_look_ns = now;

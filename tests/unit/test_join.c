@@ -574,7 +574,7 @@ static void look(struct gap_watch *gw, struct gap_feed *feed)
 static void last_look(struct gap_watch *gw, struct gap_feed *feed)
 {
 	gap_watch_point(gw);
-	gap_watch_last_events(gw, ring_clock());
+	gap_watch_last_events(gw, monotonic_ns());
 	gap_watch_feed(gw, feed);
 	gap_watch_finish(gw);
 }

@@ -129,7 +129,7 @@ static void a_loop_that_began_and_ended_is_told_with_its_gaps(void **state)
 	loop_watch_read(&w->loops);
 	gap(s, 7000);
 	end(w, 0);
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_int_equal(w->loops.n_loops, 1);
 	assert_true(w->loops.loops[0].ended);
 	assert_string_equal(w->loops.loops[0].name, "spinner");
@@ -153,7 +153,7 @@ static void a_loop_that_was_killed_is_told_as_far_as_it_came(void **state)
 	loop_watch_read(&w->loops);
 	usleep(15000);
 	gap(s, 5000);
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_int_equal(w->loops.n_loops, 1);
 	assert_false(w->loops.loops[0].ended);
 	assert_non_null(w->loops.loops[0].record);
@@ -179,7 +179,7 @@ static void a_gap_that_is_too_long_breaks_the_verdict_whoever_took_the_time(void
 	usleep(11000);
 	gap(s, isolprobe_counter() - s->record.begin);
 	end(w, 0);
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_string_equal(w->loops.gaps.join.cpus[0].first->outside->code, "hardware");
 	assert_int_equal(verdict(w, NULL), VERDICT_KEPT);
 	assert_int_equal(verdict(w, "verdict.max_gap=5000"), VERDICT_BROKEN);
@@ -194,7 +194,7 @@ static void a_gap_of_the_kernels_that_no_event_tells_of_leaves_nothing_kept(void
 	usleep(11000);
 	gap_of(s, 5000, ISOLPROBE_SWITCHED);
 	end(w, 0);
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_int_equal(verdict(w, NULL), VERDICT_INCONCLUSIVE);
 }
 
@@ -210,7 +210,7 @@ static void a_slot_is_free_again_when_it_has_been_read(void **state)
 		assert_int_equal(w->loops.n_loops, round);
 		assert_int_equal(w->keep.record->ticks[7].collected, round);
 	}
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_int_equal(w->loops.gaps.join.cpus[0].all.n, 3);
 }
 
@@ -243,7 +243,7 @@ static void what_cannot_be_calculated_with_is_not_taken(void **state)
 		end(w, i);
 	}
 	begin(w, 5)->record.stage = (enum tick_stage)77;
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	assert_int_equal(w->loops.n_loops, 4);
 	for (size_t i = 0; i < 4; i++) {
 		assert_true(w->loops.loops[i].collected);
@@ -272,7 +272,7 @@ static void nothing_that_the_command_writes_does_harm(void **state)
 		}
 		loop_watch_read(&w->loops);
 	}
-	loop_watch_finish(&w->loops, ring_clock());
+	loop_watch_finish(&w->loops, monotonic_ns());
 	for (size_t i = 0; i < w->loops.n_loops; i++) {
 		struct figures f;
 
