@@ -43,7 +43,7 @@ threads() { # FILTER
 	refute grep -qE '[23]' <<<"$(sed -n 's/^Cpus_allowed_list:\t//p' "$(probe_thread)/status")"
 	sleep 1
 	run_ended
-	threads '.library.loaded and .library.helper_group and .library.looks > 1'
+	threads '.library.loaded and .library.helper_group and .library.looks > 0'
 	threads '.list[0] | .main and .hot'
 }
 
