@@ -123,6 +123,17 @@ examples() {
 	done <"$BATS_TEST_TMPDIR/lines"
 }
 
+@test "the profile of chisol.conf(5)'s example can be planned on the machine that it is for" {
+	local tree=$BATS_TEST_TMPDIR/tree
+	[ -x "$REPO/build/tests/trees/mktree" ] || skip "build/tests/trees/mktree is not built"
+	"$REPO/build/tests/trees/mktree" "$tree" 8 4
+	echo 4-7 | tee "$tree/sys/devices/system/cpu/isolated" >"$tree/sys/devices/system/cpu/nohz_full"
+	awk '/^\.Sh /{inside = $2 == "EXAMPLES"} inside && /^\.Ed/{exit} on; inside && /^\.Bd/{on = 1}' \
+		"$REPO/man/chisol.conf.5" >"$BATS_TEST_TMPDIR/example.conf"
+	"$CHISOL" --root "$tree" --dry-run=json -p "$BATS_TEST_TMPDIR/example.conf" ./app >"$BATS_TEST_TMPDIR/plan"
+	jq -e '.cpus == {workload: "5-7", housekeeping: "0-3"}' "$BATS_TEST_TMPDIR/plan"
+}
+
 @test "every manual page that chisol's pages refer to as its own is there" {
 	local page
 	for page in $(sed -nE 's/^\.Xr (chisol[^ ]*) ([0-9]).*/\1.\2/p' "$REPO"/man/*.[1-8] | sort -u); do
