@@ -67,6 +67,12 @@ static void print_text(FILE *out, const struct system *sys, const struct request
 		escape_fold(out, fprintf(out, "   -  "), INDENT, "%s%s%s%s", plan->notes[i]->text,
 		            reason ? " [" : "", reason ? reason : "", reason ? "]" : "");
 	}
+	if (policy_asked(req->load.policy)) {
+		putc('\n', out);
+		escape_fold(out, fprintf(out, "Load: "), INDENT,
+		            "%s, on the housekeeping CPUs, until the command has ended",
+		            req->load.command);
+	}
 	if (req->argv && *req->argv) {
 		_cleanup_free_ char *command = escape_command(req->argv);
 
@@ -139,6 +145,11 @@ static void print_sh(FILE *out, const struct system *sys, const struct request *
 	      out);
 	for (size_t i = 0; i < plan->n_notes; i++) {
 		escape_print(out, "# %s", plan->notes[i]->text);
+		putc('\n', out);
+	}
+	if (policy_asked(req->load.policy)) {
+		escape_print(out, "# load.command, which this script does not start: %s",
+		             req->load.command);
 		putc('\n', out);
 	}
 	setting_for_each (s, plan)

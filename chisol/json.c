@@ -104,6 +104,11 @@ void json_add_circumstances(json_t *document, const struct system *sys, const st
 	json_object_set_new(document, "command",
 	                    json_pack("{s:o, s:b}", "argv", json_argv(req->argv), "argv_escaped",
 	                              is_escaped(req->argv)));
+	json_object_set_new(document, "load",
+	                    policy_asked(req->load.policy)
+	                            ? json_pack("{s:o, s:n}", "command",
+	                                        json_text(req->load.command), "whole_run")
+	                            : json_null());
 }
 
 static json_t *json_setting(const struct setting *s)

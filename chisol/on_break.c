@@ -4,17 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "escape.h"
-#include "launch.h"
 #include "../probe/tracefs.h"
 
-#define END_MS  5000 /* for a command that runs at the end of the run */
-#define TERM_MS 1000 /* after SIGTERM */
-#define STEP_MS 10
+#define END_MS 5000 /* for a command that runs at the end of the run */
 
 bool on_break_asked(const struct on_break *ob)
 {
@@ -164,46 +159,36 @@ static void set_number(const char *name, uint64_t value)
 	setenv(name, text, 1);
 }
 
-static void __attribute__((noreturn))
-become_shell(const struct on_break *ob, pid_t pid, pid_t parent)
-{
-	const struct found_break *found = &ob->found;
-	const char *argv[] = { "sh", "-c", ob->action.command, NULL };
-	struct sigaction plain = { .sa_handler = SIG_DFL };
-	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	sigset_t none;
+struct command_process {
+	const struct on_break *ob;
+	pid_t pid; /* of the command whose isolation was broken */
+};
 
-	mem_exhausted = launch_out_of_memory; /* there is nothing here to put back */
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent || dup2(nothing, STDIN_FILENO) < 0 ||
-	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		_exit(126);
-	if (!cpumask_empty(&ob->req->cpus.housekeeping))
-		cpumask_set_affinity(&ob->req->cpus.housekeeping, 0);
+/* In its process. */
+static void tell_of_break(void *ctx)
+{
+	const struct command_process *process = ctx;
+	const struct on_break *ob = process->ob;
+	const struct found_break *found = &ob->found;
+
 	set_number("CHISOL_BREAK_CPU", found->cpu);
 	set_number("CHISOL_BREAK_NS", found->end - found->start);
 	set_number("CHISOL_BREAK_START_NS", found->start - ob->watch->began);
 	set_number("CHISOL_BREAK_COUNT", found->n);
-	set_number("CHISOL_BREAK_PID", (uint64_t)pid);
+	set_number("CHISOL_BREAK_PID", (uint64_t)process->pid);
 	setenv("CHISOL_BREAK_CAUSE", found->cause->code, 1);
 	setenv("CHISOL_BREAK_NAME", found->text, 1);
-	sigaction(SIGCHLD, &plain, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	trace_events_before_exec(&ob->watch->events);
-	execv("/bin/sh", (char *const *)argv);
-	_exit(127);
 }
 
 /* Takes note of its end. Returns whether it has ended. */
-static bool reap(struct on_break *ob)
+static bool reap(struct on_break *ob, unsigned int ms)
 {
 	int status;
 
-	if (!ob->child || waitpid(ob->child, &status, WNOHANG) == 0)
-		return !ob->child;
-	ob->child = 0;
+	if (!ob->side.pid || !side_wait(&ob->side, ms))
+		return !ob->side.pid;
+	status = side_reap(&ob->side);
 	if (WIFSIGNALED(status))
 		fail(ob, "the command was killed by signal %d", WTERMSIG(status));
 	else if (WEXITSTATUS(status))
@@ -213,17 +198,13 @@ static bool reap(struct on_break *ob)
 
 static bool start_command(struct on_break *ob, pid_t pid)
 {
-	pid_t parent = getpid(), child = fork();
+	struct command_process process = { ob, pid };
+	int rc = side_start(&ob->side, ob->action.command, &ob->req->cpus.housekeeping,
+	                    tell_of_break, &process);
 
-	if (child < 0) {
-		fail(ob, "cannot start a process: %s", strerror(errno));
-		return false;
-	}
-	if (!child)
-		become_shell(ob, pid, parent);
-	setpgid(child, child);
-	ob->child = child;
-	return true;
+	if (rc)
+		fail(ob, "cannot start a process: %s", strerror(-rc));
+	return !rc;
 }
 
 static bool act(struct on_break *ob, pid_t pid)
@@ -251,12 +232,12 @@ void on_break_act(struct on_break *ob, pid_t pid, bool ended)
 
 	if (!on_break_asked(ob))
 		return;
-	reap(ob);
+	reap(ob, 0);
 	if (!ob->found.n)
 		return;
 	if (at_process && ended) {
 		ob->late++;
-	} else if (ob->child) {
+	} else if (ob->side.pid) {
 		ob->busy++;
 	} else if (act(ob, pid)) {
 		ob->taken++;
@@ -267,27 +248,13 @@ void on_break_act(struct on_break *ob, pid_t pid, bool ended)
 	ob->found.n = 0;
 }
 
-static bool wait_ms(struct on_break *ob, unsigned int ms)
-{
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
-
-	for (unsigned int waited = 0; !reap(ob) && waited < ms; waited += STEP_MS)
-		nanosleep(&step, NULL);
-	return !ob->child;
-}
-
 void on_break_end(struct on_break *ob)
 {
-	if (!ob->child || wait_ms(ob, END_MS))
+	if (reap(ob, END_MS))
 		return;
 	fail(ob, "the command still ran %u s after the end of the run, and was ended",
 	     END_MS / 1000);
-	kill(-ob->child, SIGTERM);
-	if (wait_ms(ob, TERM_MS))
-		return;
-	kill(-ob->child, SIGKILL);
-	waitpid(ob->child, NULL, 0);
-	ob->child = 0;
+	side_end(&ob->side);
 }
 
 void on_break_free(struct on_break *ob)

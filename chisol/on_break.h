@@ -7,6 +7,7 @@
 #ifndef CHISOL_ON_BREAK_H
 #define CHISOL_ON_BREAK_H
 
+#include "side.h"
 #include "../isolcore/break_action.h"
 #include "../isolcore/request.h"
 #include "../probe/trace_watch.h"
@@ -29,7 +30,7 @@ struct on_break {
 	struct trace_watch *watch;
 	struct namelist *warnings;
 	int tracing_on, trace_marker; /* BREAK_ACTION_TRACE_OFF */
-	pid_t child;                  /* BREAK_ACTION_COMMAND: it runs; 0: it does not */
+	struct side side;             /* BREAK_ACTION_COMMAND */
 	struct found_break found;     /* since the action was taken last */
 
 	uint64_t breaks;        /* that were over the limit */

@@ -20,6 +20,7 @@ enum report_format {
 	REPORT_OSLAT_JSON,
 };
 
+struct load;
 struct probe;
 
 struct run_report {
@@ -29,6 +30,7 @@ struct run_report {
 	const struct launch_result *result;
 	const struct interrupt_table *interrupts; /* what hit the workload's CPUs during the run */
 	struct probe *probe;                      /* not const: names are looked up when told */
+	const struct load *load;
 	const char *run_id;
 	const char *failure;      /* chisol's own failure, one sentence; NULL: none */
 	bool verbose;             /* text: name every setting, fold nothing */

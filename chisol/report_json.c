@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "load.h"
 #include "report_loops.h"
 #include "report_probe.h"
 
@@ -108,6 +109,9 @@ void report_json(FILE *out, const struct run_report *report)
 	json_object_set_new(document, "exit", json_exit(report->result));
 	json_object_set_new(document, "times", json_times(report->result));
 	json_add_circumstances(document, report->sys, report->req);
+	if (policy_asked(report->req->load.policy))
+		json_object_set_new(json_object_get(document, "load"), "whole_run",
+		                    json_boolean(report->load->whole_run));
 	json_add_plan(document, report->plan);
 	json_object_set_new(document, "interrupts", json_interrupts(report->interrupts));
 	json_object_set_new(document, "probe", json_probe(report));

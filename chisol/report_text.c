@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "escape.h"
+#include "load.h"
 #include "report_loops.h"
 #include "report_probe.h"
 #include "setting.h"
@@ -49,6 +50,11 @@ static void print_command(FILE *out, const struct run_report *report)
 	report_line(out, "command", "%.*s%s", COMMAND_SHOWN, command,
 	            strlen(command) > COMMAND_SHOWN ? " ..." : "");
 	report_line(out, "outcome", "%s", outcome);
+	if (policy_asked(report->req->load.policy))
+		report_line(out, "load", "%s: %s",
+		            report->load->whole_run ? "ran until the command had ended"
+		                                    : "DID NOT LAST, see the warning",
+		            report->req->load.command);
 }
 
 static void print_machine(FILE *out, const struct run_report *report)

@@ -4,6 +4,7 @@
 #include "../isolcore/preflight.h"
 #include "../isolcore/state.h"
 #include "escape.h"
+#include "load.h"
 #include "setting.h"
 #include "stream.h"
 #include "waiting.h"
@@ -183,7 +184,8 @@ static bool can_exec_in_place(const struct run *run)
 {
 	if (plan_changes_system(&run->plan) || run->options->n_sinks || run->options->fail_on ||
 	    run->options->verbose || run->plan.n_notes ||
-	    policy_asked(run->options->req.probe.policy))
+	    policy_asked(run->options->req.probe.policy) ||
+	    policy_asked(run->options->req.load.policy))
 		return false;
 	/* Known since the plan was made: cannot be had, which is told or ends the launch. */
 	plan_for_each (knob, &run->plan)
@@ -256,6 +258,7 @@ int run_command(struct run *run, struct error *err)
 	const struct launch_hooks hooks = { watch_run, watch_before_exec, &watch };
 	struct stream stream = { options, &probe.watch, &watch.warnings, false };
 	_cleanup_journal_ struct journal journal = JOURNAL_INIT;
+	struct load load = { 0 };
 	struct launch_result result = { .exit_status = EXIT_CHISOL };
 	struct launch_signals inherited;
 	bool report_asked = options->n_sinks;
@@ -265,6 +268,7 @@ int run_command(struct run *run, struct error *err)
 		                     .result = &result,
 		                     .interrupts = &watch.during,
 		                     .probe = &probe,
+		                     .load = &load,
 		                     .run_id = run->id,
 		                     .verbose = options->verbose };
 	int rc, failed;
@@ -280,6 +284,8 @@ int run_command(struct run *run, struct error *err)
 	rc = apply(run, &journal, err);
 	unlock(run);
 	if (!rc)
+		rc = load_begin(&load, &options->req, &watch.warnings, err);
+	if (!rc)
 		rc = probe_open(&probe, run->sys, &options->req, &run->plan, &journal, err);
 	if (!rc)
 		rc = stream_begin(&stream, &report, err);
@@ -289,6 +295,7 @@ int run_command(struct run *run, struct error *err)
 		rc = launch_and_wait(run->sys, &options->req, &run->plan,
 		                     journal.path ? &journal : NULL, &inherited, &hooks, &result,
 		                     err);
+	load_end(&load);
 	if (journal.path)
 		restore(run, &journal, &watch.warnings);
 

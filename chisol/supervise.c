@@ -238,7 +238,7 @@ void supervise_at_gate(struct supervision *s)
 	}
 }
 
-static char *how_it_ended(int wait_status)
+char *supervise_how_ended(int wait_status)
 {
 	if (WIFSIGNALED(wait_status))
 		return xasprintf("signal %d (%s)", WTERMSIG(wait_status),
@@ -249,7 +249,7 @@ static char *how_it_ended(int wait_status)
 static int never_started(enum handover_end end, int wait_status, struct launch_result *result,
                          struct error *err)
 {
-	_cleanup_free_ char *how = how_it_ended(wait_status);
+	_cleanup_free_ char *how = supervise_how_ended(wait_status);
 
 	if (end == HANDOVER_FAILED)
 		return err && err->err ? -err->err : -EIO;

@@ -39,6 +39,8 @@ void supervise_held_signals(sigset_t *set);
  * signal that arrived before that process was in the group. It still holds all signals itself, so
  * that a second one of a kind merges with the first. */
 void supervise_at_gate(struct supervision *s);
+/* "exit status 3", "signal 9 (Killed)", of what waitpid(2) gave. The caller frees it. */
+char *supervise_how_ended(int wait_status);
 /* Until the command has ended and is reaped. Return value and result as of launch_and_wait(). */
 int supervise(struct supervision *s, struct launch_result *result, struct error *err);
 

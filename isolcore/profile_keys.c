@@ -122,6 +122,8 @@ static int check_on_break(const char *value, struct error *err)
 /* The kernel keeps the interval in jiffies in an int; HZ is 1000 at most. */
 #define STAT_INTERVAL_MAX 2147483
 
+#define SETTLE_MAX 86400 /* a day */
+
 #define RING_MAX 1048576 /* 1 GiB for each CPU */
 
 const struct profile_key profile_keys[] = {
@@ -249,6 +251,12 @@ const struct profile_key profile_keys[] = {
 	  .default_text = "100", .file = "/proc/PID/task",
 	  .help = "milliseconds between two looks at the command's threads" },
 
+	POLICY(load),
+	{ AT(load, command, command), .type = KEY_TEXT,
+	  .help = "a shell command that runs on the housekeeping CPUs meanwhile" },
+	{ AT(load, settle, settle), .type = KEY_NUMBER, .max = SETTLE_MAX, .default_text = "1",
+	  .help = "seconds that it has to itself before the command starts" },
+
 	POLICY(verdict),
 	{ AT(verdict, max_breaks, max_breaks), .type = KEY_NUMBER, .max = INT_MAX,
 	  .default_text = "0", .help = "breaks that are allowed on each CPU" },
@@ -284,6 +292,7 @@ const struct profile_section profile_sections[] = {
 	SECTION(scheduler, .machine = true),
 	SECTION(user, .must = true),
 	SECTION(probe),
+	SECTION(load, .needs_housekeeping = true),
 	SECTION(verdict),
 	{ .name = "workqueues" },
 	{ .name = "memory" },
@@ -291,7 +300,6 @@ const struct profile_section profile_sections[] = {
 	{ .name = "cache" },
 	{ .name = "network" },
 	{ .name = "watchdogs" },
-	{ .name = "load" },
 	{ 0 },
 };
 

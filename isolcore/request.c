@@ -297,12 +297,22 @@ static int settle_probe(const struct request *req, struct error *err)
 	                 request_origin(req, "probe.on_break"), request_origin(req, "probe.mode"));
 }
 
+static int settle_load(const struct request *req, struct error *err)
+{
+	if (!policy_asked(req->load.policy) || req->load.command)
+		return 0;
+	return error_set(err, EINVAL, "%s: [load] needs a command: set load.command",
+	                 request_section_origin(req, "load"));
+}
+
 int request_settle(struct request *req, struct error *err)
 {
 	int rc = settle_policies(req, err);
 
 	if (!rc)
 		rc = settle_isolation(req, err);
+	if (!rc)
+		rc = settle_load(req, err);
 	return rc ? rc : settle_probe(req, err);
 }
 

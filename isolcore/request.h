@@ -167,6 +167,11 @@ struct request {
 	} probe;
 	struct {
 		enum policy policy;
+		char *command;       /* for sh -c; not NULL where the section is asked for */
+		unsigned int settle; /* seconds that it has before the command starts */
+	} load;
+	struct {
+		enum policy policy;
 		unsigned int max_breaks; /* per CPU; these three count only if they were given, */
 		unsigned int max_gap;    /* us      or max_breaks if none of them was */
 		unsigned int budget_ppm;
