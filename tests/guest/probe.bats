@@ -43,6 +43,12 @@ parts() { # FILTER: is there such a part of a break?
 	jq -s -e "[.[].parts[]? | select($1)] | length > 0" breaks
 }
 
+spun() { # PID: it has been spinning for a while
+	local stat
+	read -r -a stat <"/proc/$1/stat"
+	((stat[13] >= 10))
+}
+
 called() { # CPU: interrupts that others sent to it
 	awk -v column=$(($1 + 2)) '/Function call|TLB shootdown|Rescheduling/ { n += $column } END { print n }' /proc/interrupts
 }
@@ -80,6 +86,20 @@ called() { # CPU: interrupts that others sent to it
 	watched_ended
 	jq -e '.probe.verdict == "broken"' report.json
 	parts '(.cause == "vmstat" or .cause == "kworker") and (.functions | index("refresh_vm_stats"))'
+}
+
+@test "what hits the command when it has left user mode for the last time is of its ending, and no break" {
+	local try
+	for try in 1 2 3; do # the kernel may have another task's turn come in between
+		watched 2 $UNTIL_ENDED
+		eventually spun "$(<there)"
+		kill -KILL "$(<there)" # for which its CPU is interrupted
+		wait "$RUN" || [ $? = 137 ]
+		RUN=
+		jq -c '.probe.cpus[0] | .ending, .foreign, .reasons' report.json
+		[ "$(jq '.probe.cpus[0].ending.count' report.json)" = 0 ] || break
+	done
+	jq -e '.probe.cpus[0].ending.count >= 1' report.json
 }
 
 @test "another task on the CPU is named" {
