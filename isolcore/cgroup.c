@@ -333,14 +333,11 @@ static int find_parent(struct cgroup_planner *p, struct error *err)
 	return 0;
 }
 
-/* Linux before 6.2 gives all tasks of a v2 group its CPUs anew when a partition takes some, and so
- * those that are isolated since boot. */
+/* Linux gives the tasks of a v2 group its CPUs anew when a partition takes some, and so those that
+ * are isolated since boot: all tasks before 6.2, since then those that never asked for a mask. */
 static bool gives_isolated_away(const struct cgroup_planner *p)
 {
-	const struct machine *m = &p->sys->machine;
-
-	return p->world->kind == CGROUP_V2 && !machine_kernel_at_least(m, 6, 2) &&
-	       !cpumask_empty(&m->isolated);
+	return p->world->kind == CGROUP_V2 && !cpumask_empty(&p->sys->machine.isolated);
 }
 
 static void settle_partition(struct cgroup_planner *p)
@@ -361,8 +358,9 @@ static void settle_partition(struct cgroup_planner *p)
 	}
 	if (asked == PARTITION_AUTO && gives_isolated_away(p) && !boot_isolated && !start_run) {
 		plan_note(p->plan, &facility_cgroup, REASON_KERNEL_DEFECT,
-		          "no partition is made: Linux before 6.2 would let all tasks run on the "
-		          "CPUs that are isolated since boot; ask for some of those");
+		          "no partition is made: the kernel would let other tasks run on the CPUs "
+		          "that are isolated since boot; ask for some of those, or set [cgroup] "
+		          "partition = isolated");
 		p->partition = PARTITION_MEMBER;
 	}
 	if (boot_isolated)

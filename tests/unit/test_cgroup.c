@@ -834,23 +834,20 @@ static void cpus_isolated_since_boot_are_only_pinned(void **state)
 	assert_null(strstr(text, "partition"));
 }
 
-static void no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot(void **state)
+static void no_partition_lets_others_on_the_cpus_that_are_isolated_since_boot(void **state)
 {
-	static const struct tree_file old[] = { V2_FILES("6.1.0"),
-		                                { "sys/devices/system/cpu/isolated", "5" },
-		                                { 0 } };
-	static const struct tree_file new[] = { V2_FILES("6.12.0"),
-		                                { "sys/devices/system/cpu/isolated", "5" },
-		                                { 0 } };
+	static const struct tree_file files[] = { V2_FILES("6.12.0"),
+		                                  { "sys/devices/system/cpu/isolated", "5" },
+		                                  { 0 } };
 	_cleanup_planned_ struct planned p, q;
 	_cleanup_free_ char *without = NULL, *with = NULL;
 
 	(void)state;
-	plan_on(&p, old, NULL);
+	plan_on(&p, files, NULL);
 	without = written(&p);
 	assert_null(strstr(without, "partition"));
 	assert_non_null(find_note(&p, REASON_KERNEL_DEFECT));
-	plan_on(&q, new, NULL);
+	plan_on(&q, files, ask_for_isolated);
 	with = written(&q);
 	assert_non_null(strstr(with, "partition"));
 }
@@ -872,7 +869,7 @@ static void a_task_that_loses_all_its_cpus_is_kept_off_those_that_are_isolated_s
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
-	plan_on(&p, files, NULL);
+	plan_on(&p, files, ask_for_isolated);
 	text = written(&p);
 	assert_non_null(strstr(text, "cgroup.mask.70: 2 -> 0-1,4,6-7\n"));
 	assert_non_null(strstr(text, "cgroup.mask.71: 1-2 -> 1-2|1|"));
@@ -887,7 +884,7 @@ static void cpus_of_both_kinds_are_refused(void **state)
 	_cleanup_planned_ struct planned p;
 
 	(void)state;
-	plan_on(&p, files, NULL);
+	plan_on(&p, files, ask_for_isolated);
 	expect_refused(&p, REASON_KERNEL_DEFECT, "some of the workload's CPUs");
 }
 
@@ -1223,8 +1220,7 @@ int main(void)
 		cmocka_unit_test(v2_names_siblings_that_claim_the_cpus),
 		cmocka_unit_test(cpus_of_another_partition_are_refused_by_name),
 		cmocka_unit_test(cpus_isolated_since_boot_are_only_pinned),
-		cmocka_unit_test(
-			no_partition_lets_everybody_on_the_cpus_that_are_isolated_since_boot),
+		cmocka_unit_test(no_partition_lets_others_on_the_cpus_that_are_isolated_since_boot),
 		cmocka_unit_test(
 			a_task_that_loses_all_its_cpus_is_kept_off_those_that_are_isolated_since_boot),
 		cmocka_unit_test(cpus_of_both_kinds_are_refused),
