@@ -52,3 +52,23 @@ setup() {
 	run -0 "$REPO/tests/run" "$BATS_TEST_TMPDIR/guests"
 	[ "${lines[-1]}" = "4 passed, 0 failed, 0 skipped" ]
 }
+
+@test "how a guest ended is told apart: its tests, a hang, a panic, an early power-off, an emulator that crashed" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir bin amd64 arm64
+	touch arm64/Image
+	ends() { # STATUS SECONDS SCRIPT [ARCH]: what is told of an emulator that does this
+		printf '#!/bin/sh\n%s\n' "$3" | tee bin/qemu-system-x86_64 >bin/qemu-system-aarch64
+		chmod +x bin/*
+		PATH=$PWD/bin:$PATH run "-$1" "$REPO/tests/guest/boot" "${4:-amd64}" initramfs 1 v2 "" "$2" log
+	}
+	ends 0 600 'exit 33' # isa-debug-exit: twice 16 + the tests' status, and one
+	ends 1 600 'exit 35'
+	ends 1 600 'echo guest: end 1; exit 0' arm64
+	ends 124 1 'exec sleep 600'
+	ends 125 600 'exit 1'
+	ends 125 600 'kill -SEGV $$'
+	ends 126 600 'exit 0'
+	ends 126 600 'exit 0' arm64
+	ends 127 600 'echo Kernel panic - not syncing; exit 0'
+}
