@@ -215,7 +215,7 @@ int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
 	char path[sizeof("/proc/-2147483648")];
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
-	SWEPT(int, sched_setaffinity, pid &&sweep.pid == getpid(), path, pid, size, mask);
+	SWEPT(int, sched_setaffinity, sweep.pid == getpid() && pid, path, pid, size, mask);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * flood RATE SECONDS: takes RATE page faults a second, or works without any if RATE is 0, and
- * prints how many faults, or passes of the work, there were a second.
+ * flood RATE SECONDS: arms a timer RATE times a second, or works without any if RATE is 0, and
+ * prints how many times, or passes of the work, there were a second.
  */
 #include <stdint.h>
 #include <stdio.h>
