@@ -33,8 +33,12 @@ run_cleared() {
 	touch go
 	for pid in "${PIDS[@]}" $RUN; do
 		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
 	done
-	[ -z "$RUN" ] || wait "$RUN" || true
+}
+
+ended() { # PID: and nobody need have waited for it
+	[ ! -d "/proc/$1" ] || grep -qs '^State:.Z' "/proc/$1/status"
 }
 
 runs() { # PID COMMAND: it has become it
@@ -59,15 +63,22 @@ text() { # [FILE]
 	tr -s '\n ' ' ' <"${1:-report.txt}"
 }
 
-# refreshed FILE: has the kernel send a worker to every CPU, until the program whose pid is in the file has been hit, and
-# ends that.
+has_spun() { # PID SECONDS: of a CPU's time
+	awk -v ticks=$((100 * $2)) '{ exit !($14 >= ticks) }' "/proc/$1/stat"
+}
+
+# refreshed FILE: has the kernel send a worker to every CPU, in the window of "quiet" whose pid is in the file and who
+# settles for up to a second, and ends that. The write returns when all workers are done.
 refreshed() {
 	eventually test -s "$1"
-	for _ in 1 2 3 4 5; do
-		echo 1 >/proc/sys/vm/stat_refresh
-		sleep 0.5
-	done
+	eventually has_spun "$(<"$1")" 2
+	echo 1 >/proc/sys/vm/stat_refresh
 	kill "$(<"$1")"
+}
+
+# The numbers of the network card's interrupts.
+card_irqs() {
+	awk -F: '/virtio[0-9]+-(input|output)/ { sub(" *", "", $1); print $1 }' /proc/interrupts
 }
 
 snapshot() {
@@ -75,8 +86,17 @@ snapshot() {
 	grep -Hs '' /sys/devices/virtual/workqueue/cpumask* $CPU_DIR/online
 }
 
-unchanged() { # since "snapshot >before"; some of it comes back a moment after a run
-	snapshot | diff before - >differs || { sleep 2 && snapshot | diff before -; }
+same() { # as at "snapshot >before"
+	snapshot | diff before -
+}
+
+unchanged() { # some of it comes back a moment after a run
+	for _ in {1..10}; do
+		same >differs && return
+		sleep 1
+	done
+	cat differs
+	return 1
 }
 
 # The kernel itself found no fault, other than Linux 6.12 one of its own, see isolcore/scheduler.c.

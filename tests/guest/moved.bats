@@ -2,27 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A kernel that has the task isolation interface at other numbers.
 
-bats_require_minimum_version 1.5.0
 load ../helpers
+load guest
 load spinner
 
 BASE=200
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
+	begin_test
 	SPINNER=''
 }
 
 teardown() {
 	[ -z "$SPINNER" ] || stop_spinning
+	run_cleared
 	no_complaint
 }
 
 @test "the posted numbers are not used, and the reason says to set prctl_base" {
 	[ -e /proc/self/task_isolation ]
 	run -0 "$CHISOL" -q vmstat_sync -a -I active -r json:report.json "$TOOLS/prctlcheck"
-	[ "$(setting .reason)" = by-stand-in ]
-	[[ $(setting .detail) == *"/proc/self/task_isolation"*"prctl 63"*"task_isolation.prctl_base"* ]]
+	[ "$(quiescing reason)" = by-stand-in ]
+	[[ $(quiescing detail) == *"/proc/self/task_isolation"*"prctl 63"*"task_isolation.prctl_base"* ]]
 	run -0 "$CHISOL" --info
 	[[ ${lines[0]} != quiesce:* ]]
 	[[ $output == *"task_isolation.prctl_base"* ]]
@@ -39,7 +40,7 @@ teardown() {
 	[ "${lines[0]}" = "main: configured=1 quiesce=1 active=0 inherit=1" ]
 	[ "${lines[1]}" = "thread: configured=1 quiesce=1 active=1 inherit=1" ]
 	[ "${lines[2]}" = "child: configured=1 quiesce=1 active=0 inherit=1" ]
-	[ "$(setting .reason)" = by-kernel ]
+	[ "$(quiescing reason)" = by-kernel ]
 	run -0 "$CHISOL" --info -s task_isolation.prctl_base=$BASE
 	[ "${lines[0]}" = "quiesce: vmstat_sync " ]
 	[[ $output == *"prctl 200 to 204, v6 form"* ]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Shared by the task isolation guests' tests: a spinner, and what the kernel does to its CPU meanwhile.
+# Shared by the task isolation guests' tests, after guest.bash: a spinner, and what the kernel does to its CPU meanwhile.
 
 CPU=2     # nohz_full
 TICKING=1 # not
@@ -19,18 +19,24 @@ trace_on() {
 	: >$TRACING/trace
 }
 
-runs() { # FUNCTION [CPU]: how often it was executed
+executed() { # FUNCTION [CPU]: how often
 	grep -c "function $1\$" "$TRACING${2:+/per_cpu/cpu$2}/trace" || true
 }
 
+has_executed() { # FUNCTION TIMES
+	(($(executed "$1") >= $2))
+}
+
 rounds() { # N: waits for so many of the shepherd
-	local from
-	from=$(runs vmstat_shepherd)
-	until (($(runs vmstat_shepherd) >= from + $1)); do sleep 0.2; done
+	eventually has_executed vmstat_shepherd $(($(executed vmstat_shepherd) + $1))
 }
 
 shared() { # WORD: of the spinner's shared memory
 	od -An -t u4 -j $((4 * $1)) -N 4 "$BATS_TEST_TMPDIR/shared" | tr -d ' '
+}
+
+has_shared() { # WORD NUMBER: at least
+	[ -s "$BATS_TEST_TMPDIR/shared" ] && (($(shared "$1") >= $2))
 }
 
 # Starts the spinner under the command, and comes back when it spins: as PROGRAM, its second thread as THREAD. What it
@@ -42,17 +48,14 @@ spin() { # COMMAND... -- SPINNER_OPTION...
 	rm -f "$BATS_TEST_TMPDIR/shared"
 	"${command[@]}" "$TOOLS/spinner" "$@" "$BATS_TEST_TMPDIR/shared" >"$BATS_TEST_TMPDIR/spinner" 3>&- &
 	SPINNER=$!
-	until [ -s "$BATS_TEST_TMPDIR/shared" ] && [ "$(shared 1)" != 0 ]; do
-		! ended $SPINNER || return 1
-		sleep 0.1
-	done
+	eventually has_shared 1 1
 	THREAD=$(shared 1)
 	PROGRAM=$(awk '$1 == "Tgid:" { print $2 }' "/proc/$THREAD/status")
 }
 
 stop_spinning() {
 	printf '\1' | dd of="$BATS_TEST_TMPDIR/shared" bs=1 conv=notrunc status=none
-	wait $SPINNER
+	wait "$SPINNER"
 	SPINNER=
 }
 
@@ -63,15 +66,6 @@ state_of() { # TID
 		END { print s ? s : "none" }' "/proc/$1/task_isolation"
 }
 
-ended() { # PID of a child
-	[ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null
-}
-
-setting() { # FIELD: of task_isolation.quiesce in the report report.json
-	jq -r ".settings[] | select(.name == \"task_isolation.quiesce\") | $1" "$BATS_TEST_TMPDIR/report.json"
-}
-
-# The kernel's own checks find a fault of the patch.
-no_complaint() {
-	! dmesg | grep -E 'BUG:|WARNING:|Call Trace'
+quiescing() { # FIELD: of that setting in report.json
+	setting task_isolation.quiesce "$1"
 }

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The kernel that -q vmstat_sync -I conf was made for.
 
-bats_require_minimum_version 1.5.0
 load ../helpers
+load guest
 load spinner
 
 setup() {
-	cd "$BATS_TEST_TMPDIR"
+	begin_test
 	taskset -pc 0 $BASHPID >/dev/null # nothing of the test itself gets in the way
 	SPINNER='' RUNTIME=$(</proc/sys/kernel/sched_rt_runtime_us)
 	INTERVAL=$(</proc/sys/vm/stat_interval)
@@ -16,6 +16,7 @@ setup() {
 
 teardown() {
 	[ -z "$SPINNER" ] || stop_spinning
+	run_cleared
 	echo "$RUNTIME" >/proc/sys/kernel/sched_rt_runtime_us
 	[ "$(</proc/sys/vm/stat_interval)" = "$INTERVAL" ]
 	no_complaint
@@ -30,8 +31,8 @@ isolated() { # COMMAND...
 	[ "${lines[0]}" = "main: configured=1 quiesce=1 active=0 inherit=1" ]
 	[ "${lines[1]}" = "thread: configured=1 quiesce=1 active=0 inherit=1" ]
 	[ "${lines[2]}" = "child: configured=1 quiesce=1 active=0 inherit=1" ]
-	[ "$(setting .reason)" = by-kernel ]
-	[ "$(setting .granted.value)" = "vmstat_sync, inherit conf" ]
+	[ "$(quiescing reason)" = by-kernel ]
+	[ "$(quiescing granted.value)" = "vmstat_sync, inherit conf" ]
 }
 
 @test "without -I the second thread has nothing" {
@@ -65,7 +66,7 @@ isolated() { # COMMAND...
 	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR"
 	run -0 isolated -u nobody "$TOOLS/isolstate"
 	[ "${lines[1]}" = "thread: configured=1 quiesce=1 active=0 inherit=1" ]
-	[ "$(setting .granted.state)" = granted ]
+	[ "$(quiescing granted.state)" = granted ]
 }
 
 @test "--info begins with the posted line" {
@@ -94,7 +95,7 @@ isolated() { # COMMAND...
 	[ "$(state_of "$THREAD")" = active ]
 	stop_spinning
 	[ "$(<spinner)" = active ]
-	[ "$(setting .observed.state)" = kept ]
+	[ "$(quiescing observed.state)" = kept ]
 }
 
 @test "without chisol the same program activates nothing" {
@@ -111,7 +112,7 @@ stat_refresh_during() { # COMMAND... --
 	echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 	spin "$@" --fifo 1 --faults
 	RESULT=$(state_of "$THREAD")
-	until (($(shared 2) > 3)); do sleep 0.1; done
+	eventually has_shared 2 4
 	echo 1 >/proc/sys/vm/stat_refresh 3>&- &
 	refresh=$!
 	rounds 3
@@ -127,9 +128,13 @@ updates_during() { # COMMAND... --
 	spin "$@" --faults
 	: >$TRACING/trace
 	rounds 5
-	RESULT="$(state_of "$THREAD"), $(runs vmstat_update $TICKING)"
+	RESULT="$(state_of "$THREAD"), $(executed vmstat_update $TICKING)"
 	[ "$(shared 2)" -gt 0 ]
 	stop_spinning
+}
+
+has_threads() { # PID
+	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 1 ]
 }
 
 table() { # TITLE COLUMN [COMMAND RESULT]...
@@ -157,20 +162,22 @@ table() { # TITLE COLUMN [COMMAND RESULT]...
 }
 
 @test "stock oslat, which never activates, runs active under -a -I active, in all of its threads" {
-	"$CHISOL" -c $CPU -q vmstat_sync -a -I active -r json:report.json oslat -c $CPU -D 600 -q >oslat 2>&1 3>&- &
-	chisol=$!
-	until pid=$(pgrep -x oslat) && (($(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l) > 1)); do
-		refute ended $chisol
-		sleep 0.1
-	done
+	local n t
+	"$CHISOL" -c $CPU -q vmstat_sync -a -I active -r json:report.json \
+		sh -c 'echo $$ >there; exec oslat -c "$1" -D 600 -q' sh $CPU >oslat 2>&1 3>&- &
+	RUN=$!
+	eventually test -s there
+	PIDS+=("$(<there)")
+	eventually has_threads "${PIDS[0]}"
 	rounds 3 # past its warming up, which has threads of its own
 	: >$TRACING/trace
-	for t in "/proc/$pid/task"/*; do [ "$(state_of "${t##*/}")" = active ]; done
+	for t in "/proc/${PIDS[0]}/task"/*; do [ "$(state_of "${t##*/}")" = active ]; done
 	rounds 3
-	n=$(runs vmstat_update $CPU)
-	kill -INT "$pid"
-	wait $chisol
+	n=$(executed vmstat_update $CPU)
+	kill -INT "${PIDS[0]}"
+	wait "$RUN"
+	RUN=
 	table "stock oslat on CPU $CPU" "threads, runs of vmstat_update there" "chisol -c $CPU -q vmstat_sync -a -I active oslat" "active, $n"
 	[ "$n" -eq 0 ]
-	[ "$(setting .granted.value)" = "vmstat_sync, active, inherit conf,active" ]
+	[ "$(quiescing granted.value)" = "vmstat_sync, active, inherit conf,active" ]
 }
