@@ -27,7 +27,7 @@ setup_file() {
 		mkdir -p "/peers/$dir"
 		mount --rbind "/$dir" "/peers/$dir"
 	done
-	awk -F: '/virtio[0-9]+-(input|output)/ { sub(" *", "", $1); print $1 }' /proc/interrupts >"$BATS_FILE_TMPDIR/irqs"
+	card_irqs >"$BATS_FILE_TMPDIR/irqs"
 	setsid stress-ng -q --timer 1 --fault 1 --vm 1 --vm-bytes 32M 3>&- &
 	echo $! >"$BATS_FILE_TMPDIR/load"
 	ping 10.0.2.2 >/dev/null 3>&- & # one packet a second each way

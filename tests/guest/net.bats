@@ -7,7 +7,7 @@ load guest
 
 setup() {
 	begin_test
-	mapfile -t IRQS < <(awk -F: '/virtio[0-9]+-(input|output)/ { sub(" *", "", $1); print $1 }' /proc/interrupts)
+	mapfile -t IRQS < <(card_irqs)
 	((${#IRQS[@]} > 0))
 	for irq in "${IRQS[@]}"; do echo "$irq $(<"/proc/irq/$irq/smp_affinity_list")"; done >masks
 	for irq in "${IRQS[@]}"; do echo 3 >"/proc/irq/$irq/smp_affinity_list"; done

@@ -42,10 +42,8 @@ isolated() {
 	jq -r '.settings[] | select(.granted.state != "granted") | "\(.name) \(.granted.state) \(.detail)"' report.json
 	[ "$(timer)" -le 6 ] # 1000 without nohz_full; a worker of the kernel's costs three
 	[ "$(count switches)" -le 2 ]
-	local irq
-	for irq in $(ls /proc/irq); do
-		[ ! -d "/proc/irq/$irq" ] || [ "$(uname -m)" != x86_64 ] || [ "$(count "$irq")" = 0 ]
-	done
+	# Of devices there are numbers; elsewhere timers have some, too.
+	[ "$(uname -m)" != x86_64 ] || refute grep -E '^[0-9]+ ' counts
 }
 
 @test "what hit the CPU is in the report, by kind" {

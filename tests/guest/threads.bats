@@ -7,8 +7,7 @@ load guest
 
 setup() {
 	HABITS=$REPO/build/tests/tools/habits
-	cd "$BATS_TEST_TMPDIR"
-	PIDS=() RUN=
+	begin_test
 }
 
 teardown() {
@@ -31,6 +30,19 @@ probe_thread() {
 	grep -lx chisol-probe "/proc/$COMMAND"/task/*/comm | sed 's|/comm$||' | grep .
 }
 
+turns() { # TASK, a directory in /proc: how often it went to sleep
+	awk '/^voluntary_ctxt_switches:/ { print $2 }' "$1/status"
+}
+
+has_turned() { # TASK TIMES
+	(($(turns "$1") >= $2))
+}
+
+# Until one who looks now and then, and sleeps between, has looked some more times.
+looked() { # TASK
+	eventually has_turned "$1" $(($(turns "$1") + 8))
+}
+
 threads() { # FILTER
 	jq -e ".probe.threads | $1" report.json
 }
@@ -41,7 +53,7 @@ threads() { # FILTER
 	eventually grep -q '/help$' "$(probe_thread)/cgroup"
 	[ "$(cpus_of "$COMMAND")" = 2-3 ]
 	refute grep -qE '[23]' <<<"$(sed -n 's/^Cpus_allowed_list:\t//p' "$(probe_thread)/status")"
-	sleep 1
+	looked "$(probe_thread)"
 	run_ended
 	threads '.library.loaded and .library.helper_group and .library.looks > 0'
 	threads '.list[0] | .main and .hot'
@@ -49,7 +61,8 @@ threads() { # FILTER
 
 @test "without a group for helpers it goes by itself where the cpuset allows, and else chisol looks from outside" {
 	followed -c 2-3 -s cgroup.policy=require -s cgroup.helpers=no
-	sleep 1
+	sleep 1 # at first chisol waits for the library's thread more often than it looks
+	looked "/proc/$RUN"
 	run_ended
 	threads '.library.loaded and (.library.looks > 0 or .looks_from_outside > 1)'
 	threads '.library.helper_group | not'
