@@ -107,12 +107,27 @@ static int check_namespace(struct error *err)
 	                 "pid namespace (a container) with numbers of its own; run it outside");
 }
 
+/* Without switches of tasks nothing can be told, and who may not read the format of one event may
+ * not read that of any. */
+static int check_formats(const struct sysroot *tracefs, struct error *err)
+{
+	_cleanup_free_ char *text = NULL;
+	int rc = sysroot_read_limit(tracefs, "events/sched/sched_switch/format", SYSROOT_SMALL,
+	                            &text, err);
+
+	if (rc == -EACCES || rc == -EPERM)
+		error_append(err, "; it takes root, or the right to read the files of tracefs");
+	return rc;
+}
+
 /* Finds out which events there are. */
 static int look_up(struct trace_events *te, struct error *err)
 {
 	_cleanup_sysroot_ struct sysroot tracefs = SYSROOT_INIT;
 	int rc = tracefs_open(&tracefs, &te->sys->root, err);
 
+	if (!rc)
+		rc = check_formats(&tracefs, err);
 	if (rc)
 		return rc;
 	trace_formats_load(&te->formats, &tracefs, te->sys->machine.arch);

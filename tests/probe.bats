@@ -205,6 +205,32 @@ near() { # TOLD COUNTED DIFFERENCE: what the kernel tells nothing of is counted 
 	run -125 setpriv --reuid=65534 --regid=65534 --clear-groups "$CHISOL" -c 1 --probe=watch -s probe.policy=require true
 }
 
+@test "a user with CAP_PERFMON watches if he may read tracefs, and is told so if he may not" {
+	needs setpriv
+	needs unshare
+	refute grep -q ' - tracefs ' /proc/self/mountinfo || skip "tracefs is mounted, and its permissions are the machine's"
+	cd "$BATS_TEST_TMPDIR"
+	chmod 777 .
+	# Mount options are of all tracefs at once: what it had is put back before anything is judged.
+	cat >as_user.sh <<-'END'
+		lend() { mount -t tracefs -o "$1" none /sys/kernel/tracing; }
+		as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps +perfmon --ambient-caps +perfmon "$@"; }
+		mount --make-rprivate /
+		lend mode=750,gid=65534
+		as_user cat /sys/kernel/tracing/events/sched/sched_switch/format >format
+		as_user "$1" -c 1 --probe -r json:lent -r text:lent.text sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'
+		lend mode=700,gid=0
+		lend mode=755
+		as_user cat /sys/kernel/tracing/events/sched/sched_switch/format >still
+		as_user "$1" -c 1 --probe -r json:kept true
+		lend mode=700
+	END
+	unshare -m sh as_user.sh "$CHISOL" 2>messages || true
+	[ -s format ] && [ ! -s still ] || skip "this kernel or setpriv has no such user: $(head -n 1 messages)"
+	jq -e '.probe.mode == "watch" and .probe.unavailable == null and .probe.cpus[0].verdict != "unused"' lent
+	jq -e '.probe.mode == "thread" and (.probe.unavailable | contains("sched_switch/format: Permission denied"))' kept
+}
+
 @test "in a pid namespace of its own it says that the numbers would not fit" {
 	needs unshare
 	unshare -pf true 2>/dev/null || skip "cannot make a pid namespace"
