@@ -86,14 +86,6 @@ examples() {
 	done
 }
 
-@test "probe/README.md has a place for every part of probe/" {
-	local part
-	for part in "$REPO"/probe/*.h; do
-		part=$(basename "$part" .h)
-		grep -qE "\`$part(\.h)?\`" "$REPO/probe/README.md" || { echo "$part"; false; }
-	done
-}
-
 @test "every -s of an example is a key with a value that it takes" {
 	local setting tree=$BATS_TEST_TMPDIR/tree
 	[ -x "$REPO/build/tests/trees/mktree" ] || skip "build/tests/trees/mktree is not built"
