@@ -57,6 +57,8 @@ struct setting setting_at(const struct plan *plan, size_t i)
 			.observed = t->observed,
 			.reason = t->reason,
 			.detail = t->detail,
+			.remedy =
+				t->observed_state == OBSERVED_DRIFTED ? t->op->drift_remedy : NULL,
 		};
 	}
 }

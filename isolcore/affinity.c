@@ -101,6 +101,8 @@ static const struct task_op pin_op = {
 	.stage = TASK_STAGE_AFFINITY,
 	.apply = apply_pin,
 	.observe = observe_pin,
+	.drift_remedy = "if the command places its threads itself, as oslat does, let it: [cgroup] "
+			"start = run",
 	.shell = shell_pin,
 };
 

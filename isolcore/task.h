@@ -42,6 +42,7 @@ struct task_op {
 	/* Optional: reads the setting of another process, which may be a zombie. -errno: cannot. */
 	int (*observe)(const struct system *sys, const struct task_setting *t, pid_t pid,
 	               char **value);
+	const char *drift_remedy;      /* optional: what to do about a command that changes it */
 	void (*free_data)(void *data); /* optional */
 	/* Optional: prints sh lines that make the setting for the shell itself ($$), which then
 	 * execs the command; for --dry-run=sh. NULL: sh cannot, and a comment says so. */

@@ -193,7 +193,7 @@ const struct cause causes[] = {
 	  .names = "kworker/*",
 	  .meaning = "a kernel work item",
 	  .remedy = "the functions tell which; unbound ones follow "
-	            "/sys/devices/virtual/workqueue/cpumask" },
+	            "/sys/devices/virtual/workqueue/cpumask, those of the CPU nobody can move" },
 	{ .code = "ksoftirqd",
 	  .source = TRACE_TASK,
 	  .task = CAUSE_KTHREAD,

@@ -143,6 +143,7 @@ setup_file() {
 	[[ $output == *"settings drifted"* && $output == *"1 changed setting found at "* ]]
 	grep -E '^  drifted .* observed ' <<<"$output" # and was granted, but is so no more
 	refute grep -F '[granted]' <<<"$output"
+	grep -qF -- '-> if the command places its threads itself' <<<"$output"
 	run -4 "$CHISOL" -c 1 --fail-on drift sh -c 'taskset -cp 0 $$ >&2; exit 4'
 	run -0 "$CHISOL" -c 1 --fail-on drift true
 }
