@@ -12,7 +12,7 @@ USER_RUN=/run/user/1000
 
 setup() {
 	[ -e $TREE/cgroup.controllers ] && grep -qw cpuset $TREE/cgroup.controllers || skip "no cpusets of v2 at $TREE"
-	cd "$BATS_TEST_TMPDIR"
+	begin_test
 	chmod 777 .
 	had=$(<$TREE/cgroup.subtree_control)
 	echo +cpuset >$TREE/cgroup.subtree_control
@@ -26,6 +26,7 @@ setup() {
 }
 
 teardown() {
+	run_cleared
 	as_user "$CHISOL" --restore || true
 	rmdir $SCOPE $SESSION/app.slice $SESSION $TREE/user.slice
 	[[ " $had " == *" cpuset "* ]] || echo -cpuset >$TREE/cgroup.subtree_control
@@ -62,10 +63,14 @@ left_as_it_was() {
 }
 
 @test "a user's run that was killed is put back by the user" {
-	as_user "$CHISOL" -c 2-3 -s cgroup.policy=require sh -c 'echo $PPID >there; exec sleep 60' 3>&- &
+	as_user "$CHISOL" -c 2-3 -s cgroup.policy=require sh -c 'echo $$ $PPID >there; exec sleep 600' 3>&- &
+	RUN=$!
+	local command chisol
 	eventually test -s there
-	kill -9 "$(<there)"
-	eventually test -z "$(pgrep -x sleep)" || true
+	read -r command chisol <there
+	PIDS+=("$command")
+	kill -9 "$chisol"
+	eventually ended "$command"
 	run -1 as_user "$CHISOL" --status
 	[[ $output == *", dead, "* ]]
 	run -0 as_user "$CHISOL" --restore

@@ -23,7 +23,7 @@ group_of() { # PID: in the hierarchy that has cpusets
 	[ "$(cpus_of "$COMMAND")" = 2-3 ]
 	local group
 	group=$(group_of "$COMMAND")
-	cat "/proc/$COMMAND/cgroup" || true
+	cat "/proc/$COMMAND/cgroup"
 	run_ended
 	if grep -q -e ' cgroup2 ' -e 'cgroup .*cpuset' /proc/mounts; then
 		[[ $group == *chisol-* ]]
@@ -66,7 +66,7 @@ group_of() { # PID: in the hierarchy that has cpusets
 	[ -e $tree/cpuset.sched_load_balance ] || skip "no cpusets of v1"
 	run_started -c 2-3 -s cgroup.policy=require --fail-on drift
 	echo 0 >$CPU_DIR/cpu3/online
-	sleep 1
+	eventually grep -qx 2 $tree/chisol-*/hot/cpuset.cpus
 	run_ended 122
 	echo 1 >$CPU_DIR/cpu3/online
 	unchanged

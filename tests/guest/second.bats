@@ -7,17 +7,16 @@ load guest
 
 setup() {
 	[ -e /sys/fs/cgroup/cpuset/cpuset.cpus ] || skip "no cpusets of v1"
-	cd "$BATS_TEST_TMPDIR"
+	begin_snapshot
 	sleep 600 3>&- &
-	BYSTANDER=$!
-	snapshot >before
+	PIDS+=($!) BYSTANDER=$!
 }
 
 teardown() {
 	touch go.2 go.3
 	wait_for 2
 	wait_for 3
-	kill "$BYSTANDER"
+	run_cleared
 	no_complaint
 }
 
