@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The crash sweep: chisol is killed after every single call that changes the machine, and each of
 # these calls fails once with every errno that it can give. Afterwards the machine is as before.
-# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_ONE_IN=K: of each K calls only the first, or
-# those that SWEEP_WHICH="N..." names, counted from 0.
+# SWEEP_PROFILES: other profiles than those in conf/. SWEEP_ONE_IN=K: of each K calls only one, the first
+# or SWEEP_WHICH, counted from 0.
 
 load helpers
 
@@ -126,13 +126,13 @@ some() {
 
 # sample <LIST: the calls to sweep.
 sample() {
-	awk -v k="$one_in" -v which="${SWEEP_WHICH:-0}" 'index(" " which " ", " " (NR - 1) % k " ")'
+	awk -v k="$one_in" -v which="${SWEEP_WHICH:-0}" '(NR - 1) % k == which'
 }
 
 restored() { # WHAT: $n times
 	local of=''
 	((n > 0)) || return
-	[ "$one_in" = 1 ] || of=" (numbers ${SWEEP_WHICH:-0} of each $one_in calls)"
+	[ "$one_in" = 1 ] || of=" (number ${SWEEP_WHICH:-0} of each $one_in calls)"
 	echo "# $1: $n of $n restored$of" >&3
 }
 
