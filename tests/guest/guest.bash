@@ -64,7 +64,9 @@ text() { # [FILE]
 }
 
 has_spun() { # PID SECONDS: of a CPU's time
-	awk -v ticks=$((100 * $2)) '{ exit !($14 >= ticks) }' "/proc/$1/stat"
+	local stat
+	read -r -a stat <"/proc/$1/stat" # a program would have to be started beside the spinner
+	((stat[13] >= 100 * $2))
 }
 
 # refreshed FILE: has the kernel send a worker to every CPU, in the window of "quiet" whose pid is in the file and who

@@ -45,12 +45,6 @@ parts() { # FILTER: is there such a part of a break?
 	jq -s -e "[.[].parts[]? | select($1)] | length > 0" breaks
 }
 
-spun() { # PID: it has been spinning for a while
-	local stat
-	read -r -a stat <"/proc/$1/stat"
-	((stat[13] >= 10))
-}
-
 called() { # CPU: interrupts that others sent to it
 	awk -v column=$(($1 + 2)) '/Function call|TLB shootdown|Rescheduling/ { n += $column } END { print n }' /proc/interrupts
 }
@@ -92,7 +86,7 @@ called() { # CPU: interrupts that others sent to it
 	local try
 	for try in 1 2 3; do # the kernel may have another task's turn come in between
 		watched 2 $UNTIL_ENDED
-		eventually spun "$(<there)"
+		eventually has_spun "$(<there)" 1
 		kill -KILL "$(<there)" # for which its CPU is interrupted
 		wait "$RUN" || [ $? = 137 ]
 		RUN=
