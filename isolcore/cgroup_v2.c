@@ -82,7 +82,7 @@ static int find_cpus(struct v2_cpus *cpus, const struct cgroup_planner *p, struc
 
 struct mask_search {
 	const struct cgroup_planner *p;
-	const struct cpumask *taken; /* what everybody else loses */
+	const struct cpumask *taken; /* what everybody else loses; NULL: nothing */
 };
 
 static bool add_masks(void *ctx, const char *group)
@@ -91,22 +91,44 @@ static bool add_masks(void *ctx, const char *group)
 	_cleanup_cpumask_ struct cpumask full = CPUMASK_INIT, reduced = CPUMASK_INIT;
 	_cleanup_free_ char *threads = xasprintf("%s/cgroup.threads", group);
 
-	cgroup_effective(&full, search->p->sys, group);
+	cgroup_effective_above(&full, search->p->sys, group, search->p->world->mount);
 	cpumask_copy(&reduced, &full);
-	cpumask_andnot(&reduced, search->taken);
-	if (!cpumask_equal(&full, &reduced))
+	if (search->taken)
+		cpumask_andnot(&reduced, search->taken);
+	if (!search->taken || !cpumask_equal(&full, &reduced))
 		cgroup_add_masks(search->p, threads, &full, &reduced, true);
 	return true;
 }
 
+/* Before Linux 6.2, tasks in the groups below one that hands the cpuset controller down, or takes
+ * it back, get all CPUs of theirs (cpuset_attach()). */
+static bool controller_resets_masks(const struct cgroup_planner *p)
+{
+	_cleanup_free_ char *path = xasprintf("%s/cgroup.subtree_control", p->parent),
+			    *found = NULL;
+
+	return !machine_kernel_at_least(&p->sys->machine, 6, 2) &&
+	       (knob_cgroup_controller.read(p->sys, path, &found, NULL) ||
+	        strncmp(found, CONTROLLER_ON, strlen(CONTROLLER_ON)) != 0);
+}
+
 static void plan_masks(const struct cgroup_planner *p, const struct cpumask *taken)
 {
-	struct mask_search search = { p, taken };
+	bool member = p->partition == PARTITION_MEMBER, reset = controller_resets_masks(p);
+	struct mask_search search = { p, member ? NULL : taken };
+	size_t before = p->plan->n_knobs;
 
-	if (p->partition == PARTITION_MEMBER || !cgroup_masks_get_lost(&p->sys->machine))
+	if (!cgroup_masks_get_lost(&p->sys->machine) || (member && !reset))
 		return;
 	add_masks(&search, p->world->mount);
 	cgroup_for_each(p->sys, p->world->mount, add_masks, &search);
+	if (reset && p->plan->n_knobs > before)
+		plan_note(
+			p->plan, &facility_cgroup, REASON_KERNEL_DEFECT,
+			"before Linux 6.2, tasks in other groups lose CPU masks of their own, such "
+			"as by systemd's CPUAffinity=, when these groups get the cpuset "
+			"controller: they may use all CPUs of their groups during the run, and "
+			"get their masks back after it");
 }
 
 static void add_controller(const struct cgroup_planner *p, const char *group)

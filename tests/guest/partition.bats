@@ -79,6 +79,24 @@ has_lost() { # CPU: the run's group
 	[ "$(for pid in "${PIDS[@]}"; do cpus_of "$pid"; done | tr '\n' ' ')" = "2 2-3 1,3 0 " ]
 }
 
+@test "tasks in groups of others have their own masks afterwards, with a partition and without" {
+	local mask option
+	mkdir $TREE/other
+	for mask in 0 0-1 2 1-2; do
+		taskset -c $mask sleep 600 3>&- &
+		PIDS+=($!)
+		eventually runs $! sleep
+		echo $! >$TREE/other/cgroup.procs
+	done
+	for option in cgroup.partition=auto cgroup.partition=member; do
+		run_started -c 2-3 -s cgroup.policy=require -s $option
+		run_ended
+		[ "$(for pid in "${PIDS[@]}"; do cpus_of "$pid"; done | tr '\n' ' ')" = "0 0-1 2 1-2 " ]
+	done
+	kill "${PIDS[@]}"
+	eventually rmdir $TREE/other
+}
+
 @test "kernel threads that the kernel keeps off nohz_full CPUs are kept off them again after a run" {
 	masks() { awk -F '\t' '/^Name:/ { keep = $2 !~ /^kworker/ } /^PPid:/ { keep = keep && $2 == 2 }
 		/^Cpus_allowed_list:/ && keep { print FILENAME, $2 }' /proc/[0-9]*/status; }

@@ -1186,6 +1186,49 @@ static void masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs(void **
 	assert_string_equal(p.plan.knobs[0]->path, "/proc/10/555");
 }
 
+static void ask_for_member(struct request *req)
+{
+	req->cgroup.partition = PARTITION_MEMBER;
+}
+
+/* How many masks are recorded for a run without a partition, and is that told? */
+static void expect_masks_of_member(const struct tree_file *files, size_t n)
+{
+	_cleanup_planned_ struct planned p;
+	_cleanup_free_ char *text = NULL;
+
+	plan_on(&p, files, ask_for_member);
+	text = written(&p);
+	assert_int_equal(!!strstr(text, "cgroup.mask.10: 2 -> 2|2|0-7|0-7\n"), n);
+	assert_int_equal(!strncmp(text, "cgroup.mask.", strlen("cgroup.mask.")), n);
+	assert_int_equal(!!find_note(&p, REASON_KERNEL_DEFECT), n);
+}
+
+static void before_6_2_masks_get_lost_with_the_controller_too(void **state)
+{
+#define PINNED_IN_ANOTHER_GROUP                                                               \
+	{ "sys/fs/cgroup/a/cgroup.threads", "10" }, { "sys/fs/cgroup/a/cgroup.procs", "10" }, \
+		{ "sys/fs/cgroup/a/cgroup.subtree_control", "" },                             \
+		{ "proc/10/stat", STAT("10", "4194304") },                                    \
+	{                                                                                     \
+		"proc/10/status", "Name:\ta\nCpus_allowed_list:\t2"                           \
+	}
+	static const struct tree_file old[] = { V2_FILES("6.1.0"), PINNED_IN_ANOTHER_GROUP, { 0 } },
+				      since[] = { V2_FILES("6.2.0"),
+		                                  PINNED_IN_ANOTHER_GROUP,
+		                                  { 0 } },
+				      handed_down[] = { V2_FILES("6.1.0"),
+		                                        PINNED_IN_ANOTHER_GROUP,
+		                                        { "sys/fs/cgroup/cgroup.subtree_control",
+		                                          "cpuset" },
+		                                        { 0 } };
+
+	(void)state;
+	expect_masks_of_member(old, 1);
+	expect_masks_of_member(since, 0);
+	expect_masks_of_member(handed_down, 0);
+}
+
 static void kernel_threads_have_their_masks_back_on_a_machine_with_nohz_full(void **state)
 {
 	struct machine machine = { .kernel_major = 6, .kernel_minor = 12 };
@@ -1235,6 +1278,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_given_up_is_told_and_keeps_the_group),
 		cmocka_unit_test(a_mask_that_the_kernel_made_is_known_as_such),
 		cmocka_unit_test(masks_that_get_lost_are_recorded_for_tasks_that_chose_theirs),
+		cmocka_unit_test(before_6_2_masks_get_lost_with_the_controller_too),
 		cmocka_unit_test(kernel_threads_have_their_masks_back_on_a_machine_with_nohz_full),
 	};
 
