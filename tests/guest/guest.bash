@@ -69,6 +69,15 @@ has_spun() { # PID SECONDS: of a CPU's time
 	((stat[13] >= 100 * $2))
 }
 
+# In a test: the fair server of CPU 2 can be turned off. Linux 6.12 may lose count of deadline bandwidth when partitions
+# come and go, and then lets nobody.
+needs_fair_server_off() {
+	"$CHISOL" -c 2 -s scheduler.fair_server=off -s scheduler.policy=require true 2>refusal && return
+	cat refusal
+	! grep -q EBUSY refusal || skip "the kernel has lost count of deadline bandwidth"
+	return 1
+}
+
 # refreshed FILE: has the kernel send a worker to every CPU, in the window of "quiet" whose pid is in the file and who
 # settles for up to a second, and ends that. The write returns when all workers are done.
 refreshed() {

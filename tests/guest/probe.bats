@@ -51,7 +51,10 @@ called() { # CPU: interrupts that others sent to it
 
 @test "on a nohz_full CPU of a run isolation is kept, and that is the verdict" {
 	local policy='' try
-	[ ! -e /sys/kernel/debug/sched/fair_server ] || policy=-sscheduler.policy=require
+	if [ -e /sys/kernel/debug/sched/fair_server ]; then
+		needs_fair_server_off
+		policy=-sscheduler.policy=require
+	fi
 	echo never >$HUGEPAGES # khugepaged has every CPU drain its lists, once a while
 	for try in 1 2 3; do
 		watched 2 6 -p oslat -s cgroup.start=hot -s verdict.grace=3000 ${policy:+"$policy"}

@@ -66,6 +66,7 @@ isolated() {
 		[ "$(count RES)" -ge 3 ]
 		jq -e '.interrupts.rows[] | select(.id == "RES") | .counts["2"] >= 3' report.json
 	fi
+	needs_fair_server_off
 	counted isolated -s scheduler.policy=require -s cgroup.policy=require # in a partition the kernel lets nobody turn it off
 	echo "# fair server: $with in 4 s, without $(timer) and $(count RES)" >&3
 	[ "$(count RES)" -le 1 ]
