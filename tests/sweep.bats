@@ -32,10 +32,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# The mask and the cpuset of every task, as "FILE: VALUE". The kernel itself moves its workers about.
+# The mask and the cpuset of every task, as "FILE: VALUE". The kernel itself moves its workers about, and
+# an interrupt's thread follows its interrupt when that comes next.
 tasks() {
 	grep -Hs -e '^Name:' -e '^Cpus_allowed_list:' -e '^/' /proc/[0-9]*/task/[0-9]*/status /proc/[0-9]*/cpuset |
-		awk -F: '$2 == "Name" { keep = $3 !~ /^\tkworker/; next } keep || $2 ~ /^\//'
+		awk -F: '$2 == "Name" { keep = $3 !~ /^\t(kworker|irq\/)/; next } keep || $2 ~ /^\//'
 }
 
 # What a run of the profile may change, quickly: the files that it writes, what a partition takes from
