@@ -138,11 +138,13 @@ int run_list_load(struct run_list *list, const struct system *sys, const struct 
 	for (size_t i = 0; i < names.n; i++)
 		if (is_journal(names.names[i]) && !is_own(names.names[i], own))
 			load_one(list, sys, path, names.names[i]);
-	if (list->n && !*sys->machine.boot_id)
+	if (list->n && !*sys->machine.boot_id) {
+		run_list_free(list);
 		return error_set(err, ENOENT,
 		                 "cannot tell which journals in %s are of this boot: "
 		                 "/proc/sys/kernel/random/boot_id cannot be read",
 		                 path);
+	}
 	if (list->n)
 		qsort(list->runs, list->n, sizeof(*list->runs), by_order);
 	return 0;

@@ -19,7 +19,8 @@ enum run_state {
 
 /* All journals in the state directory, oldest first. Files that cannot be read as journals are
  * told in the bad list as "FILE: sentence" and left alone. No state directory: no runs. -ENOENT if
- * there are journals, and no boot id to tell which of them still mean anything.
+ * there are journals, and no boot id to tell which of them still mean anything. After an error the
+ * list is empty.
  * own: the caller's own journal, or NULL. It is left out: whoever closes a second descriptor of it
  * loses its lock (fcntl_locking(2)). */
 struct run_list {

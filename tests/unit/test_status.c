@@ -72,6 +72,24 @@ static void an_idle_machine_has_nothing_to_tell(void **state)
 	assert_false(sysroot_exists(&tree->sys.root, STATE_DIR));
 }
 
+static void without_a_boot_id_there_is_an_error_and_no_run_is_told(void **state)
+{
+	int (*const functions[])(enum report_format, const struct system *, FILE *,
+	                         struct error *) = { status_print, restore_print };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		tree_put(tree, "/run/chisol/7-9.journal", HEADER("7", "a-boot", "1") RECORDS);
+		xreplace(&tree->sys.machine.boot_id, "");
+		assert_int_equal(functions[i](REPORT_TEXT, &tree->sys, stderr, &err), EXIT_CHISOL);
+		assert_non_null(strstr(err.text, "boot_id"));
+		tree_expect(tree, "/proc/sys/x", "2\n");
+	}
+}
+
 static void a_holder_of_the_trace_events_is_told_as_long_as_it_lives(void **state)
 {
 	static const struct {
@@ -198,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_machine_has_nothing_to_tell),
+		cmocka_unit_test(without_a_boot_id_there_is_an_error_and_no_run_is_told),
 		cmocka_unit_test(a_holder_of_the_trace_events_is_told_as_long_as_it_lives),
 		cmocka_unit_test(live_and_dead_runs_and_drift_are_told),
 		cmocka_unit_test(a_setting_of_a_younger_run_is_no_drift_of_the_older),
