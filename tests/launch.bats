@@ -358,8 +358,8 @@ dialog() {
 	chmod 777 .
 	run -125 setpriv --reuid 54321 --regid 54321 --clear-groups prlimit --nproc=1 "$CHISOL" -r json:/dev/null touch ran
 	[[ $output == *"cannot start a process for the command"*"ulimit -u"* ]]
-	if chrt -d -T 100000 -P 1000000000 0 true 2>/dev/null; then
-		run -125 chrt -d -T 100000 -P 1000000000 0 "$CHISOL" -r json:/dev/null touch ran
+	if chrt -d -T 300000000 -P 1000000000 0 true 2>/dev/null; then
+		run -125 chrt -d -T 300000000 -P 1000000000 0 "$CHISOL" -r json:/dev/null touch ran
 		[[ $output == *"cannot start a process for the command"*"SCHED_DEADLINE"*"put chrt behind it"* ]]
 	fi
 	[ ! -e ran ]
