@@ -216,8 +216,10 @@ static char *add_threaded(const struct cgroup_planner *p, const char *name,
 {
 	char *group = cgroup_add_group(p, name, why);
 
+	/* A domain beside a threaded group can hold no task, and must not take the CPUs along. */
 	cgroup_add(p, &knob_cgroup_type, group, "cgroup.type", "domain", "threaded",
-	           "threads of one process can be in different groups");
+	           "threads of one process can be in different groups")
+		->opens = true;
 	add_cpus(p, group, cpus);
 	return group;
 }

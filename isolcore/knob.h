@@ -91,6 +91,7 @@ struct knob {
 	const struct cpumask *avoid;
 	bool fresh; /* lives in something that an earlier knob of the plan makes: found is
 	               what it will be then, and is not read before */
+	bool opens; /* without it, what comes after it in its directory is refused like it */
 
 	enum knob_state state;
 	const char *reason; /* REASON_ */

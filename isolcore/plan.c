@@ -245,14 +245,16 @@ static int apply_knob(struct knob *knob, const struct system *sys, struct journa
 	return record_left(knob, knob->granted, journal, err);
 }
 
-/* What was to be in something that could not be made is refused for the same reason. */
+/* What was to be in something that could not be made, or not opened, is refused for the same
+ * reason. */
 static bool inherit_refusal(const struct plan *plan, struct knob *knob)
 {
 	for (size_t i = 0; knob->fresh && i < knob->seq; i++) {
 		const struct knob *above = plan->knobs[i];
-		size_t n = strlen(above->path);
+		size_t n = above->opens ? (size_t)(strrchr(above->path, '/') - above->path)
+		                        : strlen(above->path);
 
-		if (above->granted || strncmp(above->path, knob->path, n) ||
+		if ((above->granted && !above->opens) || strncmp(above->path, knob->path, n) ||
 		    (knob->path[n] && knob->path[n] != '/') ||
 		    (above->state != KNOB_REFUSED && above->state != KNOB_UNAVAILABLE))
 			continue;

@@ -322,6 +322,25 @@ static void what_was_to_be_in_something_that_cannot_be_made_is_not_tried(void **
 	assert_ptr_equal(plan.knobs[3]->reason, REASON_ABSENT);
 }
 
+static void what_comes_after_something_that_does_not_open_its_directory_is_not_tried(void **state)
+{
+	_cleanup_tree_ struct tree *tree = tree_open(machine_files);
+	_cleanup_plan_ struct plan plan = PLAN_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	static const char *const paths[] = { "/a/hot/type", "/a/hot/cpus", "/a/hotter" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		plan_add(&plan, NULL, i ? &knob_text_file : &refusing, POLICY_TRY, "t.x", paths[i],
+		         NULL, "1", "")
+			->fresh = true;
+	plan.knobs[0]->opens = true;
+	assert_int_equal(plan_apply(&plan, &tree->sys, NULL, &err), 0);
+	assert_ptr_equal(plan.knobs[0]->reason, REASON_BUSY);
+	assert_ptr_equal(plan.knobs[1]->reason, REASON_BUSY);
+	assert_ptr_equal(plan.knobs[2]->reason, REASON_ABSENT);
+}
+
 static void what_is_known_to_be_missing_ends_the_apply_before_any_write(void **state)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
@@ -862,6 +881,8 @@ int main(void)
 		cmocka_unit_test(what_is_slow_to_read_is_observed_at_the_end_only),
 		cmocka_unit_test(what_is_required_and_refused_ends_the_apply),
 		cmocka_unit_test(what_was_to_be_in_something_that_cannot_be_made_is_not_tried),
+		cmocka_unit_test(
+			what_comes_after_something_that_does_not_open_its_directory_is_not_tried),
 		cmocka_unit_test(what_is_known_to_be_missing_ends_the_apply_before_any_write),
 		cmocka_unit_test(a_write_that_reads_back_otherwise_is_refused_and_undone),
 		cmocka_unit_test(what_was_being_written_at_the_end_is_put_back_whatever_it_reads),
