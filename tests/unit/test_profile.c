@@ -19,6 +19,15 @@ static int parse(struct request *req, const char *text, struct error *err)
 	return parse_bytes(req, text, strlen(text), err);
 }
 
+static void parse_well(struct request *req, const char *text)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	request_init(req);
+	if (parse(req, text, &err))
+		fail_msg("%s", err.text);
+}
+
 static void everything_that_may_be_written_is_read(void **state)
 {
 	static const char text[] = "\xef\xbb\xbf# a byte order mark, and Windows line ends\r\n"
@@ -46,12 +55,9 @@ static void everything_that_may_be_written_is_read(void **state)
 				   "[vmstat]\n"
 				   "stat_interval = 120";
 	_cleanup_request_ struct request req;
-	_cleanup_error_ struct error err = ERROR_INIT;
 
 	(void)state;
-	request_init(&req);
-	if (parse(&req, text, &err))
-		fail_msg("%s", err.text);
+	parse_well(&req, text);
 	assert_string_equal(req.profile.description, "it's;a#test");
 	assert_int_equal(req.profile.policy, POLICY_REQUIRE);
 	assert_string_equal(req.cpus.workload_text, "node:1,!4 , 8");
@@ -202,12 +208,9 @@ static void a_list_goes_on_after_a_comma(void **state)
 				   "[task_isolation]\ninherit = conf,\n active\n"
 				   "[cpus]\nworkload = 0-3,\n 8";
 	_cleanup_request_ struct request req;
-	_cleanup_error_ struct error err = ERROR_INIT;
 
 	(void)state;
-	request_init(&req);
-	if (parse(&req, text, &err))
-		fail_msg("%s", err.text);
+	parse_well(&req, text);
 	assert_string_equal(req.irq.keep, "eth0," X50 X50 "," X50 X50 " ,24;25");
 	assert_string_equal(request_origin(&req, "irq.keep"), "p.conf:2");
 	assert_int_equal(req.irq.threads, ANSWER_NO);
