@@ -53,11 +53,10 @@ int load_begin(struct load *load, const struct request *req, struct namelist *wa
 	load->req = req;
 	load->warnings = warnings;
 	rc = side_start(&load->side, req->load.command, &req->cpus.housekeeping, NULL, NULL);
-	if (rc)
+	if (rc) {
 		why = xasprintf("load.command = %s: cannot start a process: %s", req->load.command,
 		                strerror(-rc));
-	load->started = !rc;
-	if (load->started && !settle(load)) {
+	} else if (!settle(load)) {
 		rc = -ECHILD;
 		why = early_end(load, "before the command started");
 	}

@@ -14,7 +14,6 @@ struct load {
 	const struct request *req;
 	struct namelist *warnings;
 	struct side side;
-	bool started;
 	bool whole_run; /* it still ran when the command had ended; known after load_end() */
 };
 
